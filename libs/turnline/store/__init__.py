@@ -1,0 +1,43 @@
+"""Stores: the ports, and one folder per backing service."""
+
+from turnline.store.ports import (
+    LOCAL_ENDPOINT,
+    Begun,
+    Busy,
+    Cancelled,
+    Claim,
+    Connection,
+    ConnectionStore,
+    Done,
+    Gap,
+    New,
+    Opened,
+    Outcome,
+    PendingReply,
+    ResponseStore,
+    Session,
+    SessionStore,
+    StoredReply,
+    StreamItem,
+)
+
+__all__ = [
+    "LOCAL_ENDPOINT",
+    "Begun",
+    "Busy",
+    "Cancelled",
+    "Claim",
+    "Connection",
+    "ConnectionStore",
+    "Done",
+    "Gap",
+    "New",
+    "Opened",
+    "Outcome",
+    "PendingReply",
+    "ResponseStore",
+    "Session",
+    "SessionStore",
+    "StoredReply",
+    "StreamItem",
+]
