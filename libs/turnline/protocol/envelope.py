@@ -113,6 +113,12 @@ class Envelope:
         first = self.chunks[0].index if self.chunks else -1
         return digest("chunks", *turn, str(self.attempt), str(self.fence), str(first))
 
+    def renewed(self, now: float) -> "Envelope":
+        """Make the same request as if admitted `now`: it gets as long a deadline as it had."""
+        allowed = self.deadline - self.enqueued_at
+        deadline = now + allowed if self.deadline and self.enqueued_at else 0.0
+        return replace(self, deadline=deadline, enqueued_at=now)
+
     def answer(
         self,
         *,

@@ -155,11 +155,15 @@ class Claim:
 
     Attributes:
         fence: grows with each claim of the session; everything older is refused.
+        attempt: which claim of this turn it is, from 1; an abandoned or expired claim counts.
+            Numbers the turn's chunks, so it may differ from the delivery's attempt, which a
+            hand-back does not spend.
     """
 
     key: SessionKey
     request_id: str
     fence: int
+    attempt: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,6 +107,8 @@ class DeadLetters(Protocol):
     async def redrive(self, letter_id: str) -> None:
         """Put one back at the end of its group as if never tried, past the dedup window.
 
+        A request's deadline starts anew: it gets as long as it had when it was admitted.
+
         Raises:
             NotFoundError: no dead letter of that id.
             UndecodableError: its bytes are no envelope; purge it.
