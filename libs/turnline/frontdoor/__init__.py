@@ -1,0 +1,20 @@
+"""The front door: what every client surface shares, from a checked request to frames."""
+
+from turnline.frontdoor.admission import Admission, AdmissionOptions, Admitted, Submission
+from turnline.frontdoor.frames import (
+    StreamFrames,
+    chat_response_frame,
+    error_detail,
+    reply_body,
+)
+
+__all__ = [
+    "Admission",
+    "AdmissionOptions",
+    "Admitted",
+    "StreamFrames",
+    "Submission",
+    "chat_response_frame",
+    "error_detail",
+    "reply_body",
+]
