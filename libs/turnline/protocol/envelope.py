@@ -63,6 +63,7 @@ class Envelope:
         status_code: HTTP status of a reply; 0 means missing and is read as 200.
         chunks: streamed pieces, oldest first; only on the output queue.
         payload: None only on an output envelope that carries chunks and no end.
+        chunk_count: on a final answer, how many chunks its attempt streamed before it.
         attempt: 0 on a request; on an answer, the attempt that made it, from 1.
         fence: 0 on a request; on an answer, the fence of the claim it was made under.
         deadline: seconds since the epoch after which the turn is cut off; 0 means none was set.
@@ -79,6 +80,7 @@ class Envelope:
     status_code: int = 0
     chunks: Sequence[Chunk] = ()
     payload: Payload | None = None
+    chunk_count: int = 0
     attempt: int = 0
     fence: int = 0
     deadline: float = 0.0
@@ -127,6 +129,7 @@ class Envelope:
         chunks: Sequence[Chunk] = (),
         payload: ChatReply | Failure | None = None,
         status_code: int = 0,
+        chunk_count: int = 0,
     ) -> "Envelope":
         """Make an output envelope for this request, carrying its ids and metadata forward."""
         if isinstance(payload, Failure):
@@ -136,6 +139,7 @@ class Envelope:
             status_code=status_code,
             chunks=tuple(chunks),
             payload=payload,
+            chunk_count=chunk_count,
             attempt=attempt,
             fence=fence,
         )
