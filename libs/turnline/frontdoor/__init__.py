@@ -7,6 +7,7 @@ from turnline.frontdoor.frames import (
     error_detail,
     reply_body,
 )
+from turnline.frontdoor.http import error_response
 
 __all__ = [
     "Admission",
@@ -16,5 +17,6 @@ __all__ = [
     "Submission",
     "chat_response_frame",
     "error_detail",
+    "error_response",
     "reply_body",
 ]
