@@ -1,0 +1,117 @@
+"""Keeping leases alive while their holders work (DESIGN, guarantee 4).
+
+One task renews every lease of a process: a turn costs no task of its own.  A holder whose lease
+cannot be renewed is interrupted when its *local* clock says the lease ran out, so it stops acting
+before anybody else may start, whether or not the store can be reached.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from turnline.errors import FencedError, TurnlineError
+from turnline.hosting.interrupts import Interruptible
+from turnline.telemetry import get_logger
+
+_log = get_logger("hosting")
+
+Renew = Callable[[], Awaitable[None]]
+
+_RENEWALS_PER_LEASE = 3
+_LONGEST_RETRY_SECONDS = 1.0
+
+
+class _Lease:
+    __slots__ = ("due", "expires", "renew", "scope", "seconds")
+
+    def __init__(self, renew: Renew, seconds: float, now: float, scope: Interruptible) -> None:
+        self.renew = renew
+        self.seconds = seconds
+        self.scope = scope
+        self.due = now + seconds / _RENEWALS_PER_LEASE
+        self.expires = now + seconds
+
+
+class LeaseKeeper:
+    """Renews the leases of all blocks under `held`; `run` must be running meanwhile."""
+
+    def __init__(self) -> None:
+        # Per lease length, in order of due time: renewing moves a lease to the end.
+        self._leases: dict[float, OrderedDict[_Lease, None]] = {}
+        self._wake = asyncio.Event()
+
+    @asynccontextmanager
+    async def held(self, renew: Renew, *, seconds: float) -> AsyncIterator[Interruptible]:
+        """Keep a lease of `seconds` alive for the length of the block.
+
+        The lease must be fresh: it is taken to end `seconds` from now unless renewed.
+
+        Raises:
+            FencedError: from the block, when the lease was lost while it ran.
+        """
+        scope = Interruptible()
+        async with scope:
+            now = asyncio.get_running_loop().time()
+            lease = _Lease(renew, seconds, now, scope)
+            queue = self._leases.setdefault(seconds, OrderedDict())
+            if not queue:
+                self._wake.set()
+            queue[lease] = None
+            try:
+                yield scope
+            finally:
+                queue.pop(lease, None)
+
+    async def run(self) -> None:
+        """Renew until cancelled."""
+        loop = asyncio.get_running_loop()
+        async with asyncio.TaskGroup() as renewals:
+            while True:
+                self._wake.clear()
+                now = loop.time()
+                for lease in self._take_due(now):
+                    renewals.create_task(self._renew(lease))
+                try:
+                    async with asyncio.timeout_at(self._next_due()):
+                        await self._wake.wait()
+                except TimeoutError:
+                    continue
+
+    def _take_due(self, now: float) -> list[_Lease]:
+        due: list[_Lease] = []
+        for queue in self._leases.values():
+            while queue and (lease := next(iter(queue))).due <= now:
+                lease.due = now + lease.seconds / _RENEWALS_PER_LEASE
+                queue.move_to_end(lease)
+                due.append(lease)
+        return due
+
+    def _next_due(self) -> float | None:
+        heads = [next(iter(queue)).due for queue in self._leases.values() if queue]
+        return min(heads, default=None)
+
+    async def _renew(self, lease: _Lease) -> None:
+        loop = asyncio.get_running_loop()
+        queue = self._leases[lease.seconds]
+        while lease in queue:
+            asked = loop.time()
+            try:
+                async with asyncio.timeout_at(lease.expires):
+                    await lease.renew()
+            except FencedError as error:
+                self._lose(lease, error)
+            except (TurnlineError, TimeoutError, OSError) as error:
+                if loop.time() < lease.expires:
+                    pause = min(lease.seconds / 10, _LONGEST_RETRY_SECONDS)
+                    await asyncio.sleep(min(pause, lease.expires - loop.time()))
+                    continue
+                self._lose(lease, FencedError(f"the lease ran out: {type(error).__name__}"))
+            else:
+                lease.expires = asked + lease.seconds
+            return
+
+    def _lose(self, lease: _Lease, error: FencedError) -> None:
+        if self._leases[lease.seconds].pop(lease, lease) is None:
+            _log.warning("delivery.lease_lost", reason=error.message)
+            lease.scope.interrupt(error)

@@ -1,0 +1,16 @@
+"""Push: frames to client sockets, on this pod or another."""
+
+from turnline.push.port import ConnectionPush, Frame, PushRoutes
+from turnline.push.routes import PUSH_PATH, PUSH_TOKEN_HEADER, HttpPush, Routes
+from turnline.push.users import UserPush
+
+__all__ = [
+    "PUSH_PATH",
+    "PUSH_TOKEN_HEADER",
+    "ConnectionPush",
+    "Frame",
+    "HttpPush",
+    "PushRoutes",
+    "Routes",
+    "UserPush",
+]

@@ -1,0 +1,64 @@
+"""Stores by name, loaded only when chosen.
+
+An adapter is a module with the three functions `open_response_store`, `open_session_store` and
+`open_connection_store`, each `(settings, clock) -> async context manager giving the store`.
+"""
+
+import importlib
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from types import MappingProxyType, ModuleType
+
+from turnline.config import Settings
+from turnline.errors import ConfigurationError
+from turnline.protocol.clock import Clock
+from turnline.store.ports import ConnectionStore, ResponseStore, SessionStore
+
+ADAPTERS = MappingProxyType({"in_memory": "turnline.store.memory"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stores:
+    """The three stores of a process, open."""
+
+    replies: ResponseStore
+    sessions: SessionStore
+    connections: ConnectionStore
+
+
+@asynccontextmanager
+async def open_stores(settings: Settings, clock: Clock) -> AsyncIterator[Stores]:
+    """Open the stores that `response_store.type` and `session.type` name.
+
+    Raises:
+        ConfigurationError: this installation lacks an adapter; names every such setting.
+    """
+    names = {
+        "response_store.type": settings.response_store.type,
+        "session.type": settings.session.type,
+    }
+    faults = [
+        f"{key}: this installation has no {name!r} store; use {', '.join(sorted(ADAPTERS))}"
+        for key, name in names.items()
+        if _adapter(name) is None
+    ]
+    if faults:
+        raise ConfigurationError(faults)
+    async with AsyncExitStack() as stack:
+        replies, sessions = (_adapter(name) for name in names.values())
+        assert replies is not None and sessions is not None
+        yield Stores(
+            replies=await stack.enter_async_context(replies.open_response_store(settings, clock)),
+            sessions=await stack.enter_async_context(sessions.open_session_store(settings, clock)),
+            connections=await stack.enter_async_context(
+                sessions.open_connection_store(settings, clock)
+            ),
+        )
+
+
+def _adapter(name: str) -> ModuleType | None:
+    try:
+        return importlib.import_module(ADAPTERS[name])
+    except (KeyError, ImportError):
+        return None

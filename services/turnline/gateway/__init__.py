@@ -1,0 +1,1 @@
+"""The gateway: holds client sockets, enqueues chat frames, answers custom routes."""

@@ -1,0 +1,103 @@
+"""Client frames: reading them, and the frames that answer them directly (guide, "WebSocket")."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from turnline.errors import Code, InvalidRequestError, TurnlineError
+from turnline.frontdoor import error_detail
+from turnline.protocol import Failure, check_id
+from turnline.push import Frame
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientFrame:
+    """One frame a client sent.
+
+    Attributes:
+        route: which handler; the chat route when the frame names none.
+        request_id: the client's id for it; empty if none was given.
+        body: the frame's `body`, or the frame itself when it is flat.
+        stream: whether chunks are wanted; None leaves it to `execution.mode`.
+        raw: the whole frame, for custom routes.
+    """
+
+    route: str
+    request_id: str
+    body: Mapping[str, Any]
+    stream: bool | None
+    raw: Mapping[str, Any]
+
+
+def read_frame(text: str, *, chat_route: str) -> ClientFrame:
+    """Read a text frame.
+
+    Raises:
+        InvalidRequestError: it is no JSON object, or a field has a wrong type.
+    """
+    try:
+        raw = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise InvalidRequestError(
+            "Invalid frame: not JSON", field="frame", code=Code.MALFORMED_BODY
+        ) from error
+    if not isinstance(raw, dict):
+        raise InvalidRequestError(
+            "Invalid frame: must be a JSON object", field="frame", code=Code.MALFORMED_BODY
+        )
+    route = raw.get("route") or chat_route
+    if not isinstance(route, str):
+        raise InvalidRequestError("route must be a string", field="route")
+    request_id = raw.get("request_id") or ""
+    if request_id:
+        check_id(request_id, field="request_id")
+    stream = raw.get("stream")
+    if stream is not None and not isinstance(stream, bool):
+        raise InvalidRequestError("stream must be true or false", field="stream")
+    return ClientFrame(
+        route=route,
+        request_id=request_id,
+        body=_body(raw, needed=route == chat_route),
+        stream=stream,
+        raw=raw,
+    )
+
+
+def _body(raw: dict[str, Any], *, needed: bool) -> Mapping[str, Any]:
+    body = raw.get("body")
+    if isinstance(body, dict):
+        return body
+    if body is not None:
+        raise InvalidRequestError("body must be a JSON object", field="body")
+    flat = {key: value for key, value in raw.items() if key not in ("route", "stream")}
+    if needed and not flat.keys() & {"prompt", "session_id", "resume", "requests"}:
+        raise InvalidRequestError("body is required", field="body")
+    return flat
+
+
+def queued(*, request_id: str, session_id: str, user_id: str) -> Frame:
+    """The CHAT_QUEUED frame that answers a chat frame."""
+    return {
+        "status": "SUCCESS",
+        "message": "Request queued successfully",
+        "user_id": user_id,
+        "session_id": session_id,
+        "request_id": request_id,
+        "type": "CHAT_QUEUED",
+    }
+
+
+def succeeded(fields: Mapping[str, Any], *, request_id: str = "") -> Frame:
+    """A SYSTEM_RESPONSE that carries a handler's own fields."""
+    frame: Frame = {"status": "SUCCESS", **fields, "type": "SYSTEM_RESPONSE"}
+    if request_id:
+        frame["request_id"] = request_id
+    return frame
+
+
+def failed(error: TurnlineError, *, request_id: str = "") -> Frame:
+    """A SYSTEM_RESPONSE that says what was wrong with a frame."""
+    detail = error_detail(Failure.from_error(error), request_id=request_id)
+    return {"status": "FAILED", "message": error.message, **detail, "type": "SYSTEM_RESPONSE"}

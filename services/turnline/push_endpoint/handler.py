@@ -1,0 +1,97 @@
+"""Authenticated push: to one connection of this pod, or to all connections of a user.
+
+Knows no web framework.  The token is a secret shared by the pods (`websocket_api.push_auth_token`);
+it is compared in constant time, and without one the endpoint is off.
+"""
+
+import hmac
+from collections.abc import Sequence
+from typing import Any
+
+from turnline.errors import (
+    Code,
+    ForbiddenError,
+    InvalidRequestError,
+    NotFoundError,
+    UnauthenticatedError,
+)
+from turnline.push import ConnectionPush, Frame, UserPush
+
+MAX_FRAMES = 1_000
+
+
+class PushHandler:
+    """Checks push requests and carries them out."""
+
+    def __init__(
+        self, *, token: str, local: ConnectionPush | None, users: UserPush | None
+    ) -> None:
+        """Wire it.
+
+        Args:
+            token: the shared secret; empty turns the endpoint off.
+            local: this pod's sockets; None on a pod that holds none.
+            users: push to users; None where no connection store is shared.
+        """
+        self._token = token.encode()
+        self._local = local
+        self._users = users
+
+    def authenticate(self, token: str | None) -> None:
+        """Check the caller's token.
+
+        Raises:
+            ForbiddenError: no token is configured, so the endpoint is off.
+            UnauthenticatedError: a wrong token, or none.
+        """
+        if not self._token:
+            raise ForbiddenError(
+                "push endpoint is disabled: websocket_api.push_auth_token is not configured"
+            )
+        if token is None or not hmac.compare_digest(self._token, token.encode()):
+            raise UnauthenticatedError("invalid push token")
+
+    async def to_connection(self, body: object) -> None:
+        """Push `{"connection_id", "message"}` (or `"messages"`, in order) to a socket here.
+
+        Raises:
+            InvalidRequestError: a field is missing or of a wrong type.
+            NotFoundError: this pod does not hold the connection.
+        """
+        connection_id, frames = _read(body, key="connection_id")
+        if self._local is None or not await self._local.push(connection_id, frames):
+            raise NotFoundError(
+                f"connection {connection_id[:64]!r} is not held by this pod",
+                field="connection_id",
+            )
+
+    async def to_user(self, body: object) -> int:
+        """Push `{"user_id", "message"}` (or `"messages"`) to all of a user's sockets.
+
+        Returns:
+            How many sockets took it; with 0 the frames are kept for the next connection.
+
+        Raises:
+            InvalidRequestError: a field is missing or of a wrong type.
+            NotFoundError: this pod has no connection store to look users up in.
+        """
+        user_id, frames = _read(body, key="user_id")
+        if self._users is None:
+            raise NotFoundError("this pod does not push to users")
+        return await self._users.push_or_hold(user_id, frames)
+
+
+def _read(body: object, *, key: str) -> tuple[str, Sequence[Frame]]:
+    if not isinstance(body, dict):
+        raise InvalidRequestError(
+            "the body must be a JSON object", field="body", code=Code.MALFORMED_BODY
+        )
+    name: Any = body.get(key)
+    if not isinstance(name, str) or not name:
+        raise InvalidRequestError(f"{key} must be a non-empty string", field=key)
+    frames: Any = body.get("messages", [body["message"]] if "message" in body else None)
+    if not isinstance(frames, list) or not all(isinstance(frame, dict) for frame in frames):
+        raise InvalidRequestError("message must be a JSON object", field="message")
+    if not 0 < len(frames) <= MAX_FRAMES:
+        raise InvalidRequestError(f"1 to {MAX_FRAMES} messages, please", field="messages")
+    return name, frames

@@ -1,0 +1,1 @@
+"""The responder: output queue -> response store or push."""

@@ -1,0 +1,1 @@
+"""The runner: claims a turn, runs the agent, commits, publishes."""

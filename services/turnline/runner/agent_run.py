@@ -1,0 +1,96 @@
+"""One agent at work: drives it in a task of its own and hands its events over in batches.
+
+The agent runs apart from the code that leases, commits and publishes, so that an agent which
+ignores cancellation can be left behind instead of holding its session.  Back-pressure is a bounded
+buffer: the agent waits while `MAX_BUFFERED` events are unread.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from turnline.agent import Agent, Reply, Turn
+from turnline.hosting import leave_behind
+from turnline.protocol import ChatEvent
+from turnline.telemetry import get_logger
+
+_log = get_logger("runner")
+
+MAX_BUFFERED = 256
+STOP_SECONDS = 5.0
+
+
+class AgentRun:
+    """What an agent has said so far.  Read `batches` to its end, then `error` and `reply`.
+
+    Attributes:
+        reply: the agent's answer; None while it runs, and when it ended without one.
+        error: what the agent raised; None when it raised nothing.
+    """
+
+    def __init__(self, *, wants_events: bool) -> None:
+        self._wants_events = wants_events
+        self._buffer: list[ChatEvent] = []
+        self._readable = asyncio.Event()
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._ended = False
+        self.reply: Reply | None = None
+        self.error: Exception | None = None
+
+    async def batches(self) -> AsyncIterator[list[ChatEvent]]:
+        """Give the events since the last batch, until the agent is through."""
+        while True:
+            await self._readable.wait()
+            self._readable.clear()
+            batch, self._buffer = self._buffer, []
+            self._writable.set()
+            ended = self._ended
+            if batch:
+                yield batch
+            if ended:
+                return
+
+    async def drive(self, agent: Agent, turn: Turn) -> None:
+        """Run the agent to its end, keeping its error instead of raising it."""
+        items = agent.run(turn)
+        try:
+            async for item in items:
+                if isinstance(item, Reply):
+                    self.reply = item
+                elif self._wants_events:
+                    await self._put(item)
+        except Exception as error:  # noqa: BLE001 - an agent may raise anything
+            self.error = error
+        finally:
+            try:
+                if (close := getattr(items, "aclose", None)) is not None:
+                    await close()
+            finally:
+                self._ended = True
+                self._readable.set()
+
+    async def _put(self, event: ChatEvent) -> None:
+        await self._writable.wait()
+        self._buffer.append(event)
+        self._readable.set()
+        if len(self._buffer) >= MAX_BUFFERED:
+            self._writable.clear()
+
+
+@asynccontextmanager
+async def running(agent: Agent, turn: Turn, *, wants_events: bool) -> AsyncIterator[AgentRun]:
+    """Run an agent for the length of the block; leaving early cancels it.
+
+    An agent that does not stop within `STOP_SECONDS` is left behind with an error in the log; what
+    it does afterwards reaches nobody.
+    """
+    run = AgentRun(wants_events=wants_events)
+    async with leave_behind(run.drive(agent, turn), after=STOP_SECONDS) as work:
+        try:
+            yield run
+        except BaseException:
+            turn.cancelled.set()
+            raise
+    if work.stuck:
+        _log.error("agent.stuck", agent=agent.name, request_id=turn.request_id)

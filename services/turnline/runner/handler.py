@@ -1,0 +1,265 @@
+"""One turn: claim it, run the agent, commit, publish.
+
+The order of these steps is the product's promise (DESIGN, guarantee 2): nothing is published that
+is not committed, nothing committed is run again, and a crash between any two steps is repaired by
+the next delivery, which finds the ledger's outcome and publishes it again.
+
+Knows transports and stores by their ports; knows no broker, web framework or environment.
+"""
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from turnline.agent import AgentRegistry
+from turnline.errors import (
+    AgentFailedError,
+    FencedError,
+    InternalError,
+    PayloadTooLargeError,
+    QueueFullError,
+    StoreUnavailableError,
+    TransportUnavailableError,
+    TurnDeadlineExceededError,
+    TurnlineError,
+)
+from turnline.hosting import Backoff, LeaseKeeper
+from turnline.protocol import ChatRequest, Envelope, Failure
+from turnline.protocol.clock import Clock
+from turnline.runner.attempt import Attempt, Ended, GaveUp, Result, TryAgain
+from turnline.runner.publish import Publisher
+from turnline.store import Busy, Claim, Done, New, Outcome, SessionStore
+from turnline.telemetry import get_logger
+from turnline.transport import Ack, Bury, Delivery, Release, Retry, Settlement
+
+_log = get_logger("runner")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerOptions:
+    """Bounds of a runner.
+
+    Attributes:
+        max_attempts: deliveries after which a failing turn is given up (`max_receive_count`).
+        lease_seconds: how long a dead runner's session stays claimed (`session.lease`).
+        turn_timeout: seconds a turn may take when its envelope names no deadline.
+        store_timeout: seconds to wait for one answer of the session store.
+        throttle_pause: seconds to wait on a provider's rate limit that names no time.
+    """
+
+    max_attempts: int
+    lease_seconds: float
+    turn_timeout: float
+    store_timeout: float = 5.0
+    throttle_pause: float = 1.0
+
+
+class TurnHandler:
+    """Handles deliveries of the input queue; one instance per process, many calls at once."""
+
+    def __init__(
+        self,
+        *,
+        agents: AgentRegistry,
+        sessions: SessionStore,
+        publisher: Publisher,
+        keeper: LeaseKeeper,
+        clock: Clock,
+        options: RunnerOptions,
+    ) -> None:
+        self._agents = agents
+        self._sessions = sessions
+        self._publisher = publisher
+        self._keeper = keeper
+        self._clock = clock
+        self._options = options
+
+    async def __call__(self, delivery: Delivery) -> Settlement:
+        """Run or replay one turn and say what becomes of its delivery.
+
+        Cancellation (drain) gives the claim back and leaves the delivery to the caller.
+        """
+        envelope = delivery.envelope
+        if not isinstance(envelope.payload, ChatRequest):
+            return Bury("the message is no chat request")
+        give_up_at = self._give_up_at(envelope)
+        while True:
+            begun = await self._begin(envelope, give_up_at)
+            match begun:
+                case Done(outcome=outcome):
+                    _log.info("turn.replayed", request_id=envelope.request_id)
+                    return await self._publish(envelope, outcome)
+                case Busy():
+                    return await self._give_up(delivery, TurnDeadlineExceededError())
+                case New():
+                    settlement = await self._attempt(delivery, envelope.payload, begun, give_up_at)
+                    if settlement is not None:
+                        return settlement
+                case _:
+                    assert_never(begun)
+
+    def _give_up_at(self, envelope: Envelope) -> float:
+        """The turn's deadline on the loop's clock."""
+        left = self._options.turn_timeout
+        if envelope.deadline:
+            left = envelope.deadline - self._clock.time()
+        return asyncio.get_running_loop().time() + left
+
+    async def _begin(self, envelope: Envelope, give_up_at: float) -> New | Done | Busy:
+        """Claim the session, waiting out a live claim or a store that is away.
+
+        Busy only when the deadline came first.
+        """
+        loop = asyncio.get_running_loop()
+        failures = 0
+        while True:
+            try:
+                async with asyncio.timeout(self._options.store_timeout):
+                    begun = await self._sessions.begin_turn(
+                        envelope.session_key, envelope.request_id, lease=self._options.lease_seconds
+                    )
+            except (StoreUnavailableError, TimeoutError):
+                failures += 1
+                _log.warning("dependency.unavailable", dependency="session store")
+                begun = Busy(seconds=Backoff(base=0.05, cap=2.0).pause(failures))
+            if not isinstance(begun, Busy):
+                return begun
+            left = give_up_at - loop.time()
+            if left <= 0:
+                return begun
+            await asyncio.sleep(min(begun.seconds + 0.001, left))
+
+    async def _attempt(
+        self, delivery: Delivery, request: ChatRequest, begun: New, give_up_at: float
+    ) -> Settlement | None:
+        """Make one attempt; None when another may follow at once (a provider's rate limit)."""
+        envelope, claim = delivery.envelope, begun.claim
+        lease = self._options.lease_seconds
+        try:
+            async with self._keeper.held(
+                lambda: self._sessions.renew_turn(claim, lease=lease), seconds=lease
+            ):
+                result = await self._run(delivery, request, begun, give_up_at)
+                if isinstance(result, Ended):
+                    await self._commit(claim, result)
+        except FencedError:
+            _log.warning("turn.fenced", request_id=envelope.request_id, fence=claim.fence)
+            return Release()
+        except (TransportUnavailableError, QueueFullError):
+            await self._abandon(claim)
+            return Release()
+        except BaseException:
+            await asyncio.shield(self._abandon(claim))
+            raise
+        match result:
+            case Ended():
+                return await self._publish(envelope, _outcome(claim, result))
+            case GaveUp(error=error):
+                await self._abandon(claim)
+                return await self._give_up(delivery, error)
+            case TryAgain():
+                await self._abandon(claim)
+                return await self._again(delivery, result, give_up_at)
+            case _:
+                assert_never(result)
+
+    async def _run(
+        self, delivery: Delivery, request: ChatRequest, begun: New, give_up_at: float
+    ) -> Result:
+        left = give_up_at - asyncio.get_running_loop().time()
+        if left <= 0:
+            return GaveUp(error=TurnDeadlineExceededError())
+        if delivery.attempt > self._options.max_attempts:
+            # Its runner died on every attempt, so nobody was left to answer.
+            return GaveUp(error=self._exhausted())
+        attempt = Attempt(
+            envelope=delivery.envelope,
+            request=request,
+            begun=begun,
+            agents=self._agents,
+            sessions=self._sessions,
+            publisher=self._publisher,
+            clock=self._clock,
+        )
+        return await attempt.run(left)
+
+    async def _again(
+        self, delivery: Delivery, result: TryAgain, give_up_at: float
+    ) -> Settlement | None:
+        if result.spends_attempt:
+            if delivery.attempt >= self._options.max_attempts:
+                return await self._give_up(delivery, self._exhausted())
+            return Retry(result.after)
+        pause = self._options.throttle_pause if result.after is None else result.after
+        left = give_up_at - asyncio.get_running_loop().time()
+        await asyncio.sleep(max(0.0, min(pause, left)))
+        return None
+
+    def _exhausted(self) -> AgentFailedError:
+        return AgentFailedError(
+            f"Failed to process message after {self._options.max_attempts} retries"
+        )
+
+    async def _commit(self, claim: Claim, ended: Ended) -> None:
+        """Commit, trying again while the lease is alive; the keeper ends this when it is not."""
+        outcome = _outcome(claim, ended)
+        failures = 0
+        while True:
+            try:
+                async with asyncio.timeout(self._options.store_timeout):
+                    await self._sessions.commit_turn(
+                        claim, outcome, record=ended.record, state=ended.state
+                    )
+                return
+            except (StoreUnavailableError, TimeoutError):
+                failures += 1
+                _log.warning("dependency.unavailable", dependency="session store")
+                await asyncio.sleep(Backoff(base=0.05, cap=1.0).pause(failures))
+
+    async def _publish(self, envelope: Envelope, outcome: Outcome) -> Settlement:
+        """Publish what the ledger holds; on failure hand back, so that it is replayed."""
+        try:
+            await self._publisher.outcome(envelope, outcome)
+        except (TransportUnavailableError, QueueFullError):
+            _log.error("turn.unpublished", request_id=envelope.request_id)
+            return Release()
+        except PayloadTooLargeError as error:
+            # The turn is committed and must not run again; its caller learns why there is no text.
+            failure = Failure.from_error(error)
+            await self._publisher.outcome(
+                envelope, replace(outcome, payload=failure, status_code=failure.status_code)
+            )
+        return Ack()
+
+    async def _give_up(self, delivery: Delivery, error: TurnlineError) -> Settlement:
+        """Answer with a failure and keep the message as a dead letter."""
+        failure = Failure.from_error(error)
+        _log.error("turn.failed", request_id=delivery.envelope.request_id, code=failure.code)
+        try:
+            await self._publisher.failure(delivery.envelope, failure, attempt=delivery.attempt)
+        except (TransportUnavailableError, QueueFullError):
+            return Release()
+        return Bury(f"{failure.code}: {failure.message}")
+
+    async def answer_exhausted(self, delivery: Delivery) -> None:
+        """Tell the caller that handling broke on the last attempt; the message is buried next."""
+        failure = Failure.from_error(InternalError())
+        await self._publisher.failure(delivery.envelope, failure, attempt=delivery.attempt)
+
+    async def _abandon(self, claim: Claim) -> None:
+        try:
+            async with asyncio.timeout(self._options.store_timeout):
+                await self._sessions.abandon_turn(claim)
+        except (StoreUnavailableError, TimeoutError):
+            # Costs the next claim the rest of this lease, nothing else.
+            _log.warning("dependency.unavailable", dependency="session store")
+
+
+def _outcome(claim: Claim, ended: Ended) -> Outcome:
+    return Outcome(
+        payload=ended.payload,
+        status_code=ended.status_code,
+        attempt=claim.attempt,
+        fence=claim.fence,
+        chunk_count=ended.chunk_count,
+    )
