@@ -6,11 +6,20 @@ Everything that measures leases, windows or ages takes a `Clock`, so that a test
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 
+class Timer(Protocol):
+    """A call that was asked for and has not been made."""
+
+    def cancel(self) -> None:
+        """Make it never; does nothing once it was made."""
+        ...
+
+
 class Clock(Protocol):
-    """Two readings of time and one way to wait.
+    """Two readings of time and two ways to wait.
 
     Compare and subtract only readings of `monotonic`; `time` is for what people and other
     processes see.
@@ -28,6 +37,10 @@ class Clock(Protocol):
         """Return once `monotonic()` reached `monotonic`; yields once if it has already."""
         ...
 
+    def call_at(self, monotonic: float, callback: Callable[[], None]) -> Timer:
+        """Have the running loop call `callback` soon after `monotonic()` reached `monotonic`."""
+        ...
+
 
 class SystemClock:
     """The machine's clock."""
@@ -43,3 +56,8 @@ class SystemClock:
     async def sleep_until(self, monotonic: float) -> None:
         """Sleep until `monotonic()` is at least `monotonic`."""
         await asyncio.sleep(max(0.0, monotonic - self.monotonic()))
+
+    def call_at(self, monotonic: float, callback: Callable[[], None]) -> Timer:
+        """Have the running loop call `callback`; may come some microseconds early."""
+        delay = max(0.0, monotonic - self.monotonic())
+        return asyncio.get_running_loop().call_later(delay, callback)

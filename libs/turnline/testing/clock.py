@@ -7,6 +7,9 @@ what each wakes runs until it blocks before the next one wakes: a test sees the 
 import asyncio
 import heapq
 import itertools
+from collections.abc import Callable
+
+from turnline.protocol.clock import Timer
 
 # Passes over the loop's ready queue given to woken tasks; each lets every ready task run once, so
 # this bounds the length of a chain of tasks that wake one another, not their number.
@@ -24,7 +27,7 @@ class FakeClock:
         self._epoch = now
         self._elapsed = 0.0
         self._order = itertools.count()
-        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._timers: list[tuple[float, int, _Timer]] = []
 
     def time(self) -> float:
         """Seconds since the epoch, as far as this clock knows."""
@@ -39,9 +42,20 @@ class FakeClock:
         if monotonic <= self._elapsed:
             await asyncio.sleep(0)
             return
-        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._sleepers, (monotonic, next(self._order), woken))
-        await woken
+        woken = asyncio.Event()
+        timer = self.call_at(monotonic, woken.set)
+        try:
+            await woken.wait()
+        finally:
+            timer.cancel()
+
+    def call_at(self, monotonic: float, callback: Callable[[], None]) -> Timer:
+        """Call `callback` when somebody advances the clock to `monotonic`; soon if it is there."""
+        if monotonic <= self._elapsed:
+            return asyncio.get_running_loop().call_soon(callback)
+        timer = _Timer(callback)
+        heapq.heappush(self._timers, (monotonic, next(self._order), timer))
+        return timer
 
     async def advance(self, seconds: float) -> None:
         """Move time forward, waking sleepers on the way, each at its own moment.
@@ -50,12 +64,12 @@ class FakeClock:
         """
         end = self._elapsed + seconds
         await self.run_ready()
-        while self._sleepers and self._sleepers[0][0] <= end:
-            moment, _, woken = heapq.heappop(self._sleepers)
-            if woken.done():
+        while self._timers and self._timers[0][0] <= end:
+            moment, _, timer = heapq.heappop(self._timers)
+            if timer.cancelled:
                 continue
-            self._elapsed = max(self._elapsed, moment)
-            woken.set_result(None)
+            self._elapsed = moment
+            timer.callback()
             await self.run_ready()
         self._elapsed = end
         await self.run_ready()
@@ -64,3 +78,16 @@ class FakeClock:
         """Let every other task run until it waits for time, for input or for ever."""
         for _ in range(_PASSES):
             await asyncio.sleep(0)
+
+
+class _Timer:
+    """One entry of the heap; a cancelled one stays there until its moment."""
+
+    __slots__ = ("callback", "cancelled")
+
+    def __init__(self, callback: Callable[[], None]) -> None:
+        self.callback = callback
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True

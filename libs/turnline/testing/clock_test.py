@@ -63,3 +63,29 @@ async def test_the_system_clock_sleeps_at_least_until_the_moment() -> None:
     moment = clock.monotonic() + 0.01
     await clock.sleep_until(moment)
     assert clock.monotonic() >= moment
+
+
+async def test_a_call_is_made_at_its_moment_and_a_cancelled_one_never() -> None:
+    clock = FakeClock()
+    calls: list[tuple[str, float]] = []
+    clock.call_at(2.0, lambda: calls.append(("kept", clock.monotonic())))
+    clock.call_at(1.0, lambda: calls.append(("dropped", clock.monotonic()))).cancel()
+    await clock.advance(3.0)
+    assert calls == [("kept", 2.0)]
+
+
+async def test_a_call_whose_moment_has_passed_is_made_soon() -> None:
+    clock = FakeClock()
+    called = asyncio.Event()
+    clock.call_at(0.0, called.set)
+    assert not called.is_set()
+    await clock.run_ready()
+    assert called.is_set()
+
+
+async def test_the_system_clock_calls_back() -> None:
+    clock = SystemClock()
+    called = asyncio.Event()
+    clock.call_at(clock.monotonic() + 0.01, called.set)
+    async with asyncio.timeout(5):
+        await called.wait()
