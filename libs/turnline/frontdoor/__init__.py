@@ -1,5 +1,6 @@
 """The front door: what every client surface shares, from a checked request to frames."""
 
+from turnline.frontdoor.admin import Admin
 from turnline.frontdoor.admission import Admission, AdmissionOptions, Admitted, Submission
 from turnline.frontdoor.frames import (
     StreamFrames,
@@ -7,9 +8,17 @@ from turnline.frontdoor.frames import (
     error_detail,
     reply_body,
 )
-from turnline.frontdoor.http import error_response
+from turnline.frontdoor.http import (
+    EXCEPTION_HANDLERS,
+    error_response,
+    failure_headers,
+    failure_response,
+    json_response,
+)
 
 __all__ = [
+    "Admin",
+    "EXCEPTION_HANDLERS",
     "Admission",
     "AdmissionOptions",
     "Admitted",
@@ -18,5 +27,8 @@ __all__ = [
     "chat_response_frame",
     "error_detail",
     "error_response",
+    "failure_headers",
+    "failure_response",
+    "json_response",
     "reply_body",
 ]

@@ -1,14 +1,45 @@
-"""Errors as HTTP answers: one shape on every route of every service."""
+"""Errors as HTTP answers: one shape on every route of every service.
+
+`{"detail": {"error", "code", "retry", ...}}` with the statuses of the failure table, `Retry-After`
+when a time is known, `WWW-Authenticate` on 401.  `EXCEPTION_HANDLERS` gives the framework's own
+errors and the unexpected the same shape.
+"""
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
 
 import orjson
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.types import ExceptionHandler
 
-from turnline.errors import Code, TurnlineError
-from turnline.frontdoor.frames import error_detail
+from turnline.errors import CODES, Code, InternalError, RetryHint, TurnlineError
+from turnline.frontdoor.frames import JsonDict, error_detail
 from turnline.protocol import Failure
+
+_BODILESS = (204, 205, 304)
+_CLIENT_CLOSED_REQUEST = 499
+_HTTP_CODES = MappingProxyType(
+    {
+        401: Code.UNAUTHENTICATED,
+        403: Code.FORBIDDEN,
+        404: Code.NOT_FOUND,
+        405: Code.METHOD_NOT_ALLOWED,
+        413: Code.PAYLOAD_TOO_LARGE,
+    }
+)
+
+
+def json_response(
+    status: int, body: JsonDict, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Answer with JSON; a status that must not have a body (204, 205, 304) gets none."""
+    content = b"" if status in _BODILESS else orjson.dumps(body)
+    media_type = "application/json" if content else None
+    return Response(content, status_code=status, media_type=media_type, headers=headers)
 
 
 def error_response(
@@ -19,21 +50,68 @@ def error_response(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """Answer with an error: status from the failure table, `{"detail": {...}}`, Retry-After."""
-    detail = error_detail(
-        Failure.from_error(error), session_id=session_id, request_id=request_id
-    )
-    return Response(
-        orjson.dumps({"detail": detail}),
-        status_code=error.meaning.http_status,
-        media_type="application/json",
-        headers={**_standard_headers(error), **(headers or {})},
+    failure = Failure.from_error(error)
+    return failure_response(
+        failure, session_id=session_id, request_id=request_id, headers=headers
     )
 
 
-def _standard_headers(error: TurnlineError) -> dict[str, str]:
+def failure_response(
+    failure: Failure,
+    *,
+    session_id: str = "",
+    request_id: str = "",
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Answer with a failure, as `error_response` does with an error."""
+    detail = error_detail(failure, session_id=session_id, request_id=request_id)
+    every = {**failure_headers(failure), **(headers or {})}
+    return json_response(failure.status_code, {"detail": detail}, every)
+
+
+def failure_headers(failure: Failure) -> dict[str, str]:
+    """Give the headers a failure calls for; none for most."""
     headers: dict[str, str] = {}
-    if error.retry_after is not None:
-        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
-    if error.code is Code.UNAUTHENTICATED:
+    if failure.retry_after is not None:
+        headers["Retry-After"] = str(max(1, math.ceil(failure.retry_after)))
+    if failure.code == Code.UNAUTHENTICATED:
         headers["WWW-Authenticate"] = "Bearer"
     return headers
+
+
+async def _on_turnline_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, TurnlineError)
+    return error_response(error)
+
+
+async def _on_http_exception(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    status = error.status_code
+    code = _HTTP_CODES.get(status, Code.INTERNAL if status >= 500 else Code.INVALID_REQUEST)
+    failure = Failure(
+        code=code.value,
+        message=error.detail,
+        status_code=status,
+        retry=RetryHint.NOW if status == 408 else CODES[code].retry,
+    )
+    return failure_response(failure, headers=error.headers)
+
+
+async def _on_unexpected(_: Request, __: Exception) -> Response:
+    """Say nothing of the fault; Starlette raises it on, and the server logs its traceback."""
+    return error_response(InternalError())
+
+
+async def _on_disconnect(_: Request, __: Exception) -> Response:
+    """End a request whose client left while sending it; nobody reads this."""
+    return Response(status_code=_CLIENT_CLOSED_REQUEST)
+
+
+EXCEPTION_HANDLERS: Mapping[Any, ExceptionHandler] = MappingProxyType(
+    {
+        TurnlineError: _on_turnline_error,
+        HTTPException: _on_http_exception,
+        ClientDisconnect: _on_disconnect,
+        Exception: _on_unexpected,
+    }
+)

@@ -1,19 +1,32 @@
 """Hosting: what every long-running service is made of, without knowing what it does."""
 
+from turnline.hosting.backends import Backends, open_backends
 from turnline.hosting.backoff import Backoff
 from turnline.hosting.consume import ConsumeLoop, ConsumeOptions
 from turnline.hosting.interrupts import Interruptible, alongside, leave_behind
 from turnline.hosting.leases import LeaseKeeper
 from turnline.hosting.lifecycle import Lifecycle, State
+from turnline.hosting.ops import Ops
+from turnline.hosting.parts import Parts, run_parts
+from turnline.hosting.process import run_process
+from turnline.hosting.server import WebOptions, WebServer
 
 __all__ = [
+    "Backends",
     "Backoff",
     "ConsumeLoop",
     "ConsumeOptions",
     "Interruptible",
     "LeaseKeeper",
     "Lifecycle",
+    "Ops",
+    "Parts",
     "State",
+    "WebOptions",
+    "WebServer",
     "alongside",
     "leave_behind",
+    "open_backends",
+    "run_parts",
+    "run_process",
 ]

@@ -1,0 +1,102 @@
+"""The parts of a process, started and stopped in the one right order.
+
+Start: background work, consume loops, then the web server, then `ready`.  Stop: the runner's loop
+finishes or hands back, its last answers flow out, whoever still waits is told to come back, sockets
+are told to reconnect, and the web server closes last.  A part that fails ends the process.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from turnline.hosting.consume import ConsumeLoop
+from turnline.hosting.lifecycle import Lifecycle
+from turnline.hosting.server import WebServer
+from turnline.transport import Queue
+
+Background = Callable[[], Awaitable[None]]
+Farewell = Callable[[], Awaitable[None]]
+
+_FLUSH_SECONDS = 1.0
+_SOCKET_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What runs in this process; any part may be missing.
+
+    Attributes:
+        web: the server of client and operator routes.
+        runner: the loop over the input queue.
+        responder: the loop over the output queue.
+        output: the output queue, when both loops are here and its rest must flow out at the end.
+        background: work that runs all along and is cancelled last (lease keeper, sockets' tasks).
+        farewells: called when no more answers will come, before the web server closes.
+    """
+
+    web: WebServer | None = None
+    runner: ConsumeLoop | None = None
+    responder: ConsumeLoop | None = None
+    output: Queue | None = None
+    background: Sequence[Background] = field(default=())
+    farewells: Sequence[Farewell] = field(default=())
+
+
+async def run_parts(parts: Parts, lifecycle: Lifecycle, *, grace: float) -> None:
+    """Run the parts until the lifecycle drains, then stop them within `grace` seconds.
+
+    Raises:
+        ExceptionGroup: a part failed; the others were cancelled.
+    """
+    stop_answers, stop_web = asyncio.Event(), asyncio.Event()
+    reserve = min(_FLUSH_SECONDS + _SOCKET_SECONDS + 1.0, grace / 2)
+    async with asyncio.TaskGroup() as tasks:
+        background = [tasks.create_task(_forever(work)) for work in parts.background]
+        responder = parts.responder and tasks.create_task(
+            parts.responder.run(stop_answers, grace=_FLUSH_SECONDS)
+        )
+        runner = parts.runner and tasks.create_task(
+            parts.runner.run(lifecycle.draining, grace=grace - reserve)
+        )
+        web = parts.web and tasks.create_task(parts.web.run(stop_web))
+        if parts.web is not None:
+            await parts.web.started.wait()
+        lifecycle.ready()
+        await lifecycle.draining.wait()
+        if runner is not None:
+            await runner
+        if parts.output is not None:
+            await _flush(parts.output)
+        lifecycle.close()
+        await _say_farewell(parts.farewells)
+        stop_answers.set()
+        if responder is not None:
+            await responder
+        stop_web.set()
+        if web is not None:
+            await web
+        for task in background:
+            task.cancel()
+
+
+async def _forever(work: Background) -> None:
+    await work()
+
+
+async def _flush(output: Queue) -> None:
+    """Wait until the output queue is empty, for a second at most."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_FLUSH_SECONDS):
+            while True:
+                stats = await output.stats()
+                if not stats.waiting and not stats.in_flight:
+                    return
+                await asyncio.sleep(0.005)
+
+
+async def _say_farewell(farewells: Sequence[Farewell]) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_SOCKET_SECONDS), asyncio.TaskGroup() as tasks:
+            for farewell in farewells:
+                tasks.create_task(_forever(farewell))

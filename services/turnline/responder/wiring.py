@@ -1,0 +1,42 @@
+"""Puts a responder together from settings and open connections."""
+
+from turnline.config import Settings
+from turnline.hosting import Backends, Backoff, ConsumeLoop, ConsumeOptions, LeaseKeeper
+from turnline.protocol import DeliveryMode
+from turnline.push import UserPush
+from turnline.responder.handler import AnswerHandler, ResponderOptions
+
+_DEFAULT_MODES = {"async": DeliveryMode.PUSH, "stream": DeliveryMode.PUSH_STREAM}
+
+
+def responder_loop(
+    settings: Settings,
+    backends: Backends,
+    keeper: LeaseKeeper,
+    *,
+    push: UserPush | None,
+    transport_lease: float,
+    retry_backoff: float,
+) -> ConsumeLoop:
+    """Make the loop that keeps and pushes answers; `push` is None where no socket can exist."""
+    execution = settings.execution
+    handler = AnswerHandler(
+        replies=backends.stores.replies,
+        push=push,
+        options=ResponderOptions(
+            default_mode=_DEFAULT_MODES.get(execution.mode, DeliveryMode.KEEP)
+        ),
+    )
+    return ConsumeLoop(
+        queue=backends.transport.output,
+        handler=handler,
+        keeper=keeper,
+        options=ConsumeOptions(
+            name="output",
+            consumers=execution.queues.output.no_of_consumers,
+            max_concurrency=execution.max_concurrency,
+            lease_seconds=transport_lease,
+            max_attempts=execution.queues.output.max_receive_count,
+            backoff=Backoff(base=retry_backoff),
+        ),
+    )

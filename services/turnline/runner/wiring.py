@@ -1,0 +1,51 @@
+"""Puts a runner together from settings and open connections."""
+
+from turnline.agent import AgentRegistry
+from turnline.config import Settings
+from turnline.hosting import Backends, Backoff, ConsumeLoop, ConsumeOptions, LeaseKeeper
+from turnline.runner.handler import RunnerOptions, TurnHandler
+from turnline.runner.publish import Publisher
+
+
+def runner_loop(
+    settings: Settings,
+    backends: Backends,
+    keeper: LeaseKeeper,
+    *,
+    agents: AgentRegistry,
+    transport_lease: float,
+    retry_backoff: float,
+) -> ConsumeLoop:
+    """Make the loop that runs turns.
+
+    Args:
+        transport_lease: the input queue's lease, seconds.
+        retry_backoff: pause before a second attempt, seconds; doubles with each further one.
+    """
+    execution = settings.execution
+    handler = TurnHandler(
+        agents=agents,
+        sessions=backends.stores.sessions,
+        publisher=Publisher(backends.transport.output),
+        keeper=keeper,
+        clock=backends.clock,
+        options=RunnerOptions(
+            max_attempts=execution.queues.input.max_receive_count,
+            lease_seconds=settings.session.lease,
+            turn_timeout=execution.turn_timeout,
+        ),
+    )
+    return ConsumeLoop(
+        queue=backends.transport.input,
+        handler=handler,
+        answer_exhausted=handler.answer_exhausted,
+        keeper=keeper,
+        options=ConsumeOptions(
+            name="input",
+            consumers=execution.queues.input.no_of_consumers,
+            max_concurrency=execution.max_concurrency,
+            lease_seconds=transport_lease,
+            max_attempts=execution.queues.input.max_receive_count,
+            backoff=Backoff(base=retry_backoff),
+        ),
+    )
