@@ -2,7 +2,7 @@
 
 from turnline.protocol.chat import Attachment, ChatReply, ChatRequest, JsonObject, TurnRecord
 from turnline.protocol.chunk import BEGINNING, ChatEvent, Chunk, EventType, Position
-from turnline.protocol.envelope import DeliveryMode, Envelope, Payload, TraceContext
+from turnline.protocol.envelope import DeliveryMode, Envelope, Payload, TraceContext, Unread
 from turnline.protocol.failure import Failure
 from turnline.protocol.ids import (
     MAX_ID_BYTES,
@@ -32,6 +32,7 @@ __all__ = [
     "SessionKey",
     "TraceContext",
     "TurnRecord",
+    "Unread",
     "check_id",
     "digest",
     "new_request_id",

@@ -44,10 +44,29 @@ class DeliveryMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceContext:
-    """W3C trace context of the request (https://www.w3.org/TR/trace-context/); empty if untraced."""
+    """W3C trace context (https://www.w3.org/TR/trace-context/); empty when untraced."""
 
     traceparent: str = ""
     tracestate: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """What a newer minor version wrote that this one has no field for, as Protobuf encoding.
+
+    Only `turnline.protocol.codec` looks inside.  Carried along so that a forwarded envelope loses
+    nothing; empty between processes of one version.
+
+    Attributes:
+        envelope: fields (and an unknown delivery mode) of the envelope itself.
+        payload: fields of its payload; void once the payload is another.
+    """
+
+    envelope: bytes = b""
+    payload: bytes = b""
+
+
+NOTHING_UNREAD = Unread()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +89,7 @@ class Envelope:
         enqueued_at: seconds since the epoch when the request was admitted; 0 means unknown.
         trace: trace context to continue.
         attributes: further metadata, passed through unread from request to answer.
+        unread: what a newer version wrote beside all this; passed through likewise.
     """
 
     request_id: str
@@ -87,6 +107,7 @@ class Envelope:
     enqueued_at: float = 0.0
     trace: TraceContext = TraceContext()
     attributes: Mapping[str, str] = field(default_factory=dict)
+    unread: Unread = NOTHING_UNREAD
 
     @property
     def session_key(self) -> SessionKey:
@@ -142,4 +163,5 @@ class Envelope:
             chunk_count=chunk_count,
             attempt=attempt,
             fence=fence,
+            unread=Unread(envelope=self.unread.envelope) if self.unread.payload else self.unread,
         )
