@@ -1,14 +1,28 @@
 """Telemetry: logs, metrics and traces, and the names of every signal."""
 
+from turnline.telemetry import names
 from turnline.telemetry.capture import captured_logs
 from turnline.telemetry.context import bind, bind_turn, bound_fields
 from turnline.telemetry.logs import Logger, get_logger
+from turnline.telemetry.metrics import (
+    BoundCounter,
+    BoundGauge,
+    BoundHistogram,
+    Metrics,
+    QueueSource,
+    watch_loop_lag,
+)
 from turnline.telemetry.names import declared_events, declared_fields
 from turnline.telemetry.schema import UndeclaredError
 from turnline.telemetry.setup import configure_logging
 
 __all__ = [
+    "BoundCounter",
+    "BoundGauge",
+    "BoundHistogram",
     "Logger",
+    "Metrics",
+    "QueueSource",
     "UndeclaredError",
     "bind",
     "bind_turn",
@@ -18,4 +32,6 @@ __all__ = [
     "declared_events",
     "declared_fields",
     "get_logger",
+    "names",
+    "watch_loop_lag",
 ]

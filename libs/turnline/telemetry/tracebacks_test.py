@@ -7,7 +7,7 @@ from turnline.telemetry.tracebacks import format_exception
 def _raised(error: BaseException) -> BaseException:
     try:
         raise error
-    except BaseException as caught:  # noqa: BLE001 - made to be looked at
+    except BaseException as caught:
         return caught
 
 
