@@ -15,6 +15,7 @@ from turnline.telemetry.metrics import (
 from turnline.telemetry.names import declared_events, declared_fields
 from turnline.telemetry.schema import UndeclaredError
 from turnline.telemetry.setup import configure_logging
+from turnline.telemetry.traces import Span, Tracing, configure_tracing, extract, inject
 
 __all__ = [
     "BoundCounter",
@@ -23,15 +24,20 @@ __all__ = [
     "Logger",
     "Metrics",
     "QueueSource",
+    "Span",
+    "Tracing",
     "UndeclaredError",
     "bind",
     "bind_turn",
     "bound_fields",
     "captured_logs",
     "configure_logging",
+    "configure_tracing",
     "declared_events",
     "declared_fields",
+    "extract",
     "get_logger",
+    "inject",
     "names",
     "watch_loop_lag",
 ]

@@ -172,7 +172,8 @@ class Metrics:
         """
         async with asyncio.TaskGroup() as tasks:
             asked = {
-                source.queue: tasks.create_task(self._ask(source, wait_seconds)) for source in sources
+                source.queue: tasks.create_task(self._ask(source, wait_seconds))
+                for source in sources
             }
         answers = {queue: task.result() for queue, task in asked.items()}
         return self._rendered(

@@ -172,6 +172,8 @@ EVENTS: tuple[EventSpec, ...] = (
     _event("process.stopped", "The process is about to exit."),
     _event("process.failed", "A part of the process failed; it exits with code 1."),
     _event("config.warning", "A setting works but is likely not meant.", "setting", "reason"),
+    _event("auth.refused", "A token was not accepted.", "reason"),
+    _event("auth.validator_failed", "The AuthValidator raised or took too long.", "reason"),
     _event("turn.admitted", "A turn was taken and queued.", "surface", "mode"),
     _event("turn.started", "An attempt at a turn began.", "agent", "fence"),
     _event("turn.committed", "A turn ended and is recorded.", "status_code", "seconds", "chunks"),
