@@ -8,10 +8,12 @@ from turnline.hosting.leases import LeaseKeeper
 from turnline.hosting.lifecycle import Lifecycle, State
 from turnline.hosting.ops import Ops
 from turnline.hosting.parts import Parts, run_parts
-from turnline.hosting.process import run_process
+from turnline.hosting.process import EXIT_CONFIGURATION, EXIT_FAILED, run_process
 from turnline.hosting.server import WebOptions, WebServer
 
 __all__ = [
+    "EXIT_CONFIGURATION",
+    "EXIT_FAILED",
     "Backends",
     "Backoff",
     "ConsumeLoop",

@@ -178,7 +178,7 @@ class ConsumeLoop:
         except TurnlineError as error:
             reason = f"{error.code.value}: {error.message}"
             return await self._after_failure(delivery, reason, error)
-        except Exception as error:  # noqa: BLE001 - a broken handler must not end the loop
+        except Exception as error:
             reason = f"handler raised {type(error).__name__}"
             return await self._after_failure(delivery, reason, error)
 

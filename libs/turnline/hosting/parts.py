@@ -53,31 +53,34 @@ async def run_parts(parts: Parts, lifecycle: Lifecycle, *, grace: float) -> None
     reserve = min(_FLUSH_SECONDS + _SOCKET_SECONDS + 1.0, grace / 2)
     async with asyncio.TaskGroup() as tasks:
         background = [tasks.create_task(_forever(work)) for work in parts.background]
-        responder = parts.responder and tasks.create_task(
-            parts.responder.run(stop_answers, grace=_FLUSH_SECONDS)
-        )
-        runner = parts.runner and tasks.create_task(
-            parts.runner.run(lifecycle.draining, grace=grace - reserve)
-        )
-        web = parts.web and tasks.create_task(parts.web.run(stop_web))
+        responder = tasks.create_task(_consume(parts.responder, stop_answers, _FLUSH_SECONDS))
+        runner = tasks.create_task(_consume(parts.runner, lifecycle.draining, grace - reserve))
+        web = tasks.create_task(_serve(parts.web, stop_web))
         if parts.web is not None:
             await parts.web.started.wait()
         lifecycle.ready()
         await lifecycle.draining.wait()
-        if runner is not None:
-            await runner
+        await runner
         if parts.output is not None:
             await _flush(parts.output)
         lifecycle.close()
         await _say_farewell(parts.farewells)
         stop_answers.set()
-        if responder is not None:
-            await responder
+        await responder
         stop_web.set()
-        if web is not None:
-            await web
+        await web
         for task in background:
             task.cancel()
+
+
+async def _consume(loop: ConsumeLoop | None, stop: asyncio.Event, grace: float) -> None:
+    if loop is not None:
+        await loop.run(stop, grace=grace)
+
+
+async def _serve(web: WebServer | None, stop: asyncio.Event) -> None:
+    if web is not None:
+        await web.run(stop)
 
 
 async def _forever(work: Background) -> None:

@@ -53,7 +53,7 @@ async def _supervise(serve: Serve) -> int:
         loop.add_signal_handler(number, on_signal)
     try:
         await serve(lifecycle)
-    except Exception as error:  # noqa: BLE001 - last stop before the exit code
+    except Exception as error:
         return _exit_code(error)
     lifecycle.stop()
     return 0

@@ -29,13 +29,13 @@ class Stores:
 
 @asynccontextmanager
 async def open_stores(settings: Settings, clock: Clock) -> AsyncIterator[Stores]:
-    """Open the stores that `response_store.type` and `session.type` name.
+    """Open the stores that `execution.response_store.type` and `session.type` name.
 
     Raises:
         ConfigurationError: this installation lacks an adapter; names every such setting.
     """
     names = {
-        "response_store.type": settings.response_store.type,
+        "execution.response_store.type": settings.execution.response_store.type,
         "session.type": settings.session.type,
     }
     faults = [

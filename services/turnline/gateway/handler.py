@@ -108,7 +108,7 @@ class FrameHandler:
             await self._dispatch(socket, frame)
         except TurnlineError as error:
             socket.answer(failed(error, request_id=frame.request_id))
-        except Exception as error:  # noqa: BLE001 - one frame must not end the socket
+        except Exception as error:
             _log.error("request.failed", surface="websocket", exc_info=error)
             internal = InternalError("Request processing failed")
             socket.answer(failed(internal, request_id=frame.request_id))
@@ -203,7 +203,7 @@ class FrameHandler:
             async with asyncio.timeout(self._options.route_timeout):
                 reply = await _call(route, message)
             orjson.dumps(reply)
-        except Exception as error:  # noqa: BLE001 - a user's route may raise anything
+        except Exception as error:
             _log.error("route.failed", route=frame.route, exc_info=error)
             raise InternalError("Route handler encountered an error") from error
         if reply is not None:

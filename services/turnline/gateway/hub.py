@@ -89,7 +89,7 @@ class Hub:
         sockets = list(self._sockets.values())
         pause = spread / len(sockets) if sockets else 0.0
         for socket in sockets:
-            retry_after = round(random.uniform(0.5, 5.0), 2)  # noqa: S311 - spreads load
+            retry_after = round(random.uniform(0.5, 5.0), 2)
             socket.answer(
                 {
                     "status": "RECONNECT",

@@ -14,10 +14,19 @@ from turnline.hosting import Backends
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gateway:
-    """The two parts of a gateway; `endpoint.run` and `hub.refresh` run in the background."""
+    """The two parts of a gateway; `endpoint.run` and `refresh` run in the background.
+
+    Attributes:
+        refresh_seconds: how often the mappings of held sockets are renewed.
+    """
 
     hub: Hub
     endpoint: SocketEndpoint
+    refresh_seconds: float
+
+    async def refresh(self) -> None:
+        """Keep the mappings of held sockets alive until cancelled."""
+        await self.hub.refresh(self.refresh_seconds)
 
 
 def open_hub(settings: Settings, backends: Backends, *, endpoint: str) -> Hub:
@@ -57,4 +66,8 @@ def open_gateway(
         accepting=accepting,
         send_buffer=settings.websocket_api.send_buffer,
     )
-    return Gateway(hub=hub, endpoint=endpoint)
+    return Gateway(
+        hub=hub,
+        endpoint=endpoint,
+        refresh_seconds=settings.session.connection_store.ttl / 3,
+    )

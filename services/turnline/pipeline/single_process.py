@@ -1,0 +1,192 @@
+"""The whole pipeline in one process on the in_memory transport: every service, wired by hand.
+
+Read top to bottom: what is opened first is closed last.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from starlette.routing import BaseRoute
+
+from turnline.agent import AgentRegistry
+from turnline.auth import AuthValidator
+from turnline.config import Settings
+from turnline.errors import UnknownAgentError
+from turnline.frontdoor import Admin, Admission
+from turnline.gateway.handler import RouteHandler
+from turnline.gateway.hub import Hub
+from turnline.gateway.wiring import open_gateway, open_hub
+from turnline.hosting import (
+    Backends,
+    ConsumeLoop,
+    LeaseKeeper,
+    Lifecycle,
+    Ops,
+    Parts,
+    WebOptions,
+    WebServer,
+    open_backends,
+    run_parts,
+)
+from turnline.protocol.clock import SystemClock
+from turnline.push import Routes, UserPush
+from turnline.push_endpoint.handler import PushHandler
+from turnline.push_endpoint.routes import push_routes
+from turnline.request_handler import WaitingRoom, build_routes, rest_app
+from turnline.request_handler.wiring import open_rest
+from turnline.responder.wiring import responder_loop
+from turnline.runner.wiring import runner_loop
+from turnline.store import LOCAL_ENDPOINT
+
+_CLOSE_SPREAD_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SingleProcess:
+    """What the user brings.
+
+    Attributes:
+        rest_validator: checks tokens of REST callers; None leaves REST open.
+        socket_validator: checks tokens of sockets; None means no /ws.
+        socket_routes: custom WebSocket routes by name.
+        started: called with the port when everything is up (tests, `dev`).
+    """
+
+    agents: AgentRegistry
+    rest_validator: AuthValidator | None = None
+    socket_validator: AuthValidator | None = None
+    socket_routes: Mapping[str, RouteHandler] = field(default_factory=dict)
+    started: Callable[[int], None] = lambda port: None
+
+
+async def serve_single_process(
+    settings: Settings, lifecycle: Lifecycle, what: SingleProcess
+) -> None:
+    """Run the pipeline until the lifecycle drains, then stop it within `execution.drain_grace`.
+
+    Raises:
+        ConfigurationError: the settings do not fit this topology, or the port is taken.
+    """
+    async with open_backends(settings, SystemClock()) as backends:
+        keeper = LeaseKeeper()
+        hub = open_hub(settings, backends, endpoint=LOCAL_ENDPOINT)
+        push = UserPush(connections=backends.stores.connections, routes=Routes(local=hub))
+        runner, responder = _loops(settings, backends, keeper, push, what.agents)
+        admission = Admission(
+            queue=backends.transport.input,
+            replies=backends.stores.replies,
+            sessions=backends.stores.sessions,
+            clock=backends.clock,
+            accepting=lambda: lifecycle.accepting,
+            knows_agent=lambda name: _knows(what.agents, name),
+        )
+        waiting = WaitingRoom()
+        rest = open_rest(
+            settings,
+            backends,
+            admission=admission,
+            waiting=waiting,
+            validator=what.rest_validator,
+            agents=what.agents.names,
+        )
+        routes: list[BaseRoute] = [
+            *build_routes(rest),
+            *_operator_routes(settings, backends, lifecycle, runner, responder),
+            *push_routes(_push_handler(settings, hub, push)),
+        ]
+        background: list[Callable[[], Awaitable[None]]] = [keeper.run]
+        if what.socket_validator is not None:
+            gateway = open_gateway(
+                settings,
+                backends,
+                hub=hub,
+                admission=admission,
+                validator=what.socket_validator,
+                routes=what.socket_routes,
+                accepting=lambda: lifecycle.accepting,
+            )
+            routes.append(gateway.endpoint.route())
+            background += [gateway.endpoint.run, gateway.refresh]
+        web = WebServer(rest_app(routes), _web_options(settings))
+        what.started(web.port)
+        parts = Parts(
+            web=web,
+            runner=runner,
+            responder=responder,
+            output=backends.transport.output,
+            background=background,
+            farewells=[waiting.close, lambda: hub.close_all(spread=_CLOSE_SPREAD_SECONDS)],
+        )
+        await run_parts(parts, lifecycle, grace=settings.execution.drain_grace)
+
+
+def _loops(
+    settings: Settings,
+    backends: Backends,
+    keeper: LeaseKeeper,
+    push: UserPush,
+    agents: AgentRegistry,
+) -> tuple[ConsumeLoop, ConsumeLoop]:
+    queue = settings.execution.queues.in_memory
+    runner = runner_loop(
+        settings,
+        backends,
+        keeper,
+        agents=agents,
+        transport_lease=queue.ack_wait,
+        retry_backoff=queue.retry_backoff,
+    )
+    responder = responder_loop(
+        settings,
+        backends,
+        keeper,
+        push=push,
+        transport_lease=queue.ack_wait,
+        retry_backoff=queue.retry_backoff,
+    )
+    return runner, responder
+
+
+def _operator_routes(
+    settings: Settings,
+    backends: Backends,
+    lifecycle: Lifecycle,
+    runner: ConsumeLoop,
+    responder: ConsumeLoop,
+) -> list[BaseRoute]:
+    ops = Ops(
+        lifecycle=lifecycle,
+        alive={"runner": lambda: runner.reading, "responder": lambda: responder.reading},
+        checks={"transport": backends.transport.check},
+        render_metrics=None,
+    )
+    secret = settings.api.admin_token
+    admin = Admin(
+        transport=backends.transport, token=secret.get_secret_value() if secret else ""
+    )
+    return [*ops.routes(), *admin.routes()]
+
+
+def _push_handler(settings: Settings, hub: Hub, push: UserPush) -> PushHandler:
+    secret = settings.websocket_api.push_auth_token
+    token = secret.get_secret_value() if secret else ""
+    return PushHandler(token=token, local=hub, users=push)
+
+
+def _web_options(settings: Settings) -> WebOptions:
+    sockets = settings.websocket_api
+    return WebOptions(
+        host=settings.api.host,
+        port=settings.api.port,
+        max_frame_bytes=sockets.max_frame_bytes,
+        ping_interval=sockets.ping_interval,
+        ping_timeout=sockets.ping_timeout,
+    )
+
+
+def _knows(agents: AgentRegistry, name: str) -> bool:
+    try:
+        agents.get(name)
+    except UnknownAgentError:
+        return False
+    return True
