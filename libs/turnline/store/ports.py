@@ -78,21 +78,27 @@ class ResponseStore(Protocol):
     *   Waiting is notified: a waiter learns of a reply or chunk when it is written, and one written
         before the wait began is returned at once.
     *   The first end wins, with one exception: a reply replaces a failure (a redriven turn).
-    *   Chunks of a lower attempt than one already seen, with an index already stored, or after the
-        end are dropped; a higher attempt voids the chunks before it.
-    *   Bounded: finished replies give way oldest first, never pending ones with a waiter.
+    *   Chunks of a lower attempt than one already seen, with an index not above the last stored, or
+        after the end are dropped; a higher attempt (of a chunk or of the end) voids the chunks
+        before it.
+    *   Bounded: finished replies give way oldest first, never pending ones with a waiter; of one
+        turn's chunks the oldest give way.
     """
 
     async def open(self, key: ReplyKey, *, session_id: str, fingerprint: str) -> Opened:
         """Record that a turn is admitted.
 
         NEW: it was unknown; the caller now enqueues it.  KNOWN: same `fingerprint` (hash of the
-        body, session included): attach.  DIFFERENT: another body used this id.
+        body, session included): attach.  DIFFERENT: another body used this id.  A turn known only
+        by its chunks or its end is KNOWN and takes the fingerprint.
         """
         ...
 
     async def discard(self, key: ReplyKey) -> None:
-        """Forget a pending turn whose enqueueing failed; a finished one stays."""
+        """Forget a pending turn whose enqueueing failed; a finished one stays.
+
+        Who waits for it or reads it waits on, as for an unknown key.
+        """
         ...
 
     async def put(self, key: ReplyKey, reply: StoredReply) -> None:
@@ -116,8 +122,10 @@ class ResponseStore(Protocol):
 
         Any number of readers may read at once, each from its own position.  Where chunks the
         reader has not seen are gone, a Gap comes in their place.  When `after` lies in an attempt
-        that has been voided, the new attempt is read from its first chunk.  An unknown key gives
-        nothing until it is opened; bound the wait for each item from outside.
+        that has been voided, the new attempt is read from its first chunk; when it lies ahead of
+        what is stored, reading begins behind it.  An unknown key gives nothing until there is
+        something; bound the wait for each item from outside.  A reply that is evicted or expires
+        while it is read is read to its end, or the iterator just ends.
         """
         ...
 
@@ -216,7 +224,7 @@ class SessionStore(Protocol):
         ...
 
     async def renew_turn(self, claim: Claim, *, lease: float) -> None:
-        """Extend the lease to `lease` seconds from now.
+        """Let the lease end `lease` seconds from now.
 
         Raises:
             FencedError: the claim is no longer the session's newest, or its lease ran out.
@@ -228,10 +236,13 @@ class SessionStore(Protocol):
     ) -> None:
         """End a turn: append `record` (None adds no history), set `state`, mark done, all or nothing.
 
-        The claim ends with it.  Committing the same claim again does nothing.
+        The claim ends with it.  Committing the same claim again does nothing, whenever.  What is
+        stored shares nothing with the arguments, nor does what `begin_turn` gives share with it.
 
         Raises:
             FencedError: as for `renew_turn`; nothing was written.
+            ValueError: `state`, the record's items or the reply's `extra` are not JSON (see
+                `encode_json`); nothing was written and the claim is still live.
         """
         ...
 
@@ -242,8 +253,10 @@ class SessionStore(Protocol):
     async def cancel_turn(self, key: SessionKey, request_id: str) -> Cancelled:
         """Ask that a turn stop.
 
-        QUEUED: it had not begun and now never will (its outcome is the `turn_cancelled` failure).
-        RUNNING: its runner is told; whether it finishes first is open.  DONE: it had ended.
+        QUEUED: nobody runs it (it had not begun, or waits for another attempt) and nobody will:
+        its outcome is the `turn_cancelled` failure.  RUNNING: its runner is told; whether it
+        finishes first is open, but it is not tried again.  DONE: it had ended, cancelled ones
+        included.
         """
         ...
 
