@@ -6,9 +6,8 @@ goes below.
 """
 
 import logging
-from collections.abc import Callable
 
-from turnline.telemetry.logs import Logger, current_output, get_logger
+from turnline.telemetry.logs import LEVELS, Logger, get_logger
 
 _SILENT = logging.CRITICAL + 10
 
@@ -51,38 +50,41 @@ class LibraryHandler(logging.Handler):
             self.handleError(record)
             return
         error = record.exc_info[1] if record.exc_info else None
-        write = self._method(record.levelno)
-        write("library.message", logger=record.name, message=message, exc_info=error)
-
-    def _method(self, level: int) -> Callable[..., None]:
-        if level < logging.INFO:
-            return self._log.debug
-        if level < logging.WARNING:
-            return self._log.info
-        if level < logging.ERROR:
-            return self._log.warning
-        return self._log.error if level < logging.CRITICAL else self._log.critical
+        self._log.always(
+            _level_name(record.levelno),
+            "library.message",
+            logger=record.name,
+            message=message,
+            exc_info=error,
+        )
 
 
-def route_library_logs(*, access_log: bool = False) -> None:
-    """Send the lines of libraries through Turnline's logging, at the level in use now.
+def route_library_logs(level: int, *, access_log: bool = False) -> None:
+    """Send the lines of libraries and agents through Turnline's logging.
 
     The root logger, where agents' lines arrive, gets the handler and the level only if it has no
     handler yet, so an application that set up its own logging keeps it.  The libraries that
-    Turnline itself uses are routed in any case, because of what they would write.  Debug lines
-    are taken only from loggers whose own level asks for them.
+    Turnline itself uses are routed in any case, because of what they would write.
 
     Args:
+        level: the lowest level taken, in numbers of the `logging` module; the floors of this
+            module are not undercut.
         access_log: have uvicorn write a line per request, its tokens cut out.
     """
-    level = current_output().level
     root = logging.getLogger()
     if all(isinstance(handler, LibraryHandler) for handler in root.handlers):
         root.handlers = [LibraryHandler()]
-        root.setLevel(max(level, logging.INFO))
-    floors = {**_FLOORS, _ACCESS: logging.INFO if access_log else _SILENT}
-    for name, floor in floors.items():
+        root.setLevel(level)
+    levels = {name: max(level, floor) for name, floor in _FLOORS.items()}
+    levels[_ACCESS] = logging.INFO if access_log else _SILENT
+    for name, lowest in levels.items():
         library = logging.getLogger(name)
         library.handlers = [LibraryHandler()]
         library.propagate = False
-        library.setLevel(max(level, floor))
+        library.setLevel(lowest)
+
+
+def _level_name(level: int) -> str:
+    """The name of the highest of our levels that is not above `level`."""
+    fitting = [name for name, number in LEVELS.items() if number <= level]
+    return fitting[-1] if fitting else "debug"

@@ -10,11 +10,15 @@ from turnline.telemetry import configure_logging
 from turnline.telemetry.library_logs import LibraryHandler
 
 
-def _configure(level: str = "info", *, access_log: bool = False) -> io.StringIO:
+def _configure(
+    level: str = "info", library_level: str = "info", *, access_log: bool = False
+) -> io.StringIO:
     """Set logging up as in a process whose root logger nobody has touched."""
     stream = io.StringIO()
     logging.getLogger().handlers = []
-    configure_logging(level, "json", stream=stream, access_log=access_log)
+    configure_logging(
+        level, "json", library_level=library_level, stream=stream, access_log=access_log
+    )
     return stream
 
 
@@ -44,11 +48,25 @@ def test_a_socket_url_with_a_token_is_written_without_it() -> None:
 
 @pytest.mark.parametrize("name", ["websockets.server", "httpx", "httpcore.http11", "uvicorn"])
 def test_debug_does_not_open_libraries_that_write_payloads(name: str) -> None:
-    stream = _configure("debug")
+    stream = _configure("debug", "debug")
 
     logging.getLogger(name).info("> TEXT 'a pony'")
 
     assert stream.getvalue() == ""
+
+
+def test_lines_of_libraries_have_a_level_of_their_own() -> None:
+    stream = _configure(level="error", library_level="info")
+
+    logging.getLogger("my.agent").debug("no")
+    logging.getLogger("my.agent").info("yes")
+    logging.getLogger("my.agent").log(logging.WARNING + 5, "between")
+
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [(line["level"], line["message"]) for line in lines] == [
+        ("info", "yes"),
+        ("warning", "between"),
+    ]
 
 
 def test_there_is_no_access_log_unless_asked_for() -> None:
@@ -63,7 +81,7 @@ def test_there_is_no_access_log_unless_asked_for() -> None:
 
 def test_configuring_twice_writes_each_line_once() -> None:
     stream = _configure()
-    configure_logging("info", "json", stream=stream)
+    configure_logging("info", "json", library_level="info", stream=stream)
 
     logging.getLogger("my.agent").info("once")
 

@@ -118,6 +118,10 @@ class Logger:
         if _current.level <= CRITICAL:
             self._write("critical", event, fields)
 
+    def always(self, level: str, event: str, /, **fields: object) -> None:
+        """Write whatever the level in use is; for lines that were let through elsewhere."""
+        self._write(level, event, fields)
+
     def _write(self, level: str, event: str, fields: dict[str, object]) -> None:
         output = _current.output
         error = _exception_of(fields.pop("exc_info", None))

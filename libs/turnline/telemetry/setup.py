@@ -15,6 +15,7 @@ def configure_logging(
     level: str = "info",
     fmt: Format = "auto",
     *,
+    library_level: str = "warning",
     stream: TextIO | None = None,
     service: str = "",
     strict: bool = False,
@@ -28,7 +29,10 @@ def configure_logging(
     Writing is synchronous: a reader of `stream` that stalls stalls the process.
 
     Args:
-        level: the lowest level written: debug, info, warning, error or critical.
+        level: the lowest level written of Turnline's own lines: debug, info, warning, error or
+            critical, in any case.
+        library_level: the same for all others; libraries known to write payloads below `warning`
+            stay at it.
         fmt: `json`, `console`, or `auto`: console on a terminal, else JSON.
         stream: None is whatever `sys.stderr` is when a line is written.
         service: added to each line as `service`; empty adds nothing.
@@ -40,9 +44,11 @@ def configure_logging(
     Raises:
         ConfigurationError: no such level or format.
     """
-    faults = []
-    if level.lower() not in LEVELS:
-        faults.append(f"log level {level!r} is unknown; use one of {', '.join(LEVELS)}")
+    faults = [
+        f"log level {name!r} is unknown; use one of {', '.join(LEVELS)}"
+        for name in (level, library_level)
+        if name.lower() not in LEVELS
+    ]
     if fmt not in ("json", "console", "auto"):
         faults.append(f"log format {fmt!r} is unknown; use json, console or auto")
     if faults:
@@ -58,7 +64,7 @@ def configure_logging(
             clock=clock,
         )
     )
-    route_library_logs(access_log=access_log)
+    route_library_logs(LEVELS[library_level.lower()], access_log=access_log)
 
 
 def _fitting(stream: TextIO) -> Format:
