@@ -17,8 +17,8 @@ from turnline.frontdoor.http import (
 )
 
 __all__ = [
-    "Admin",
     "EXCEPTION_HANDLERS",
+    "Admin",
     "Admission",
     "AdmissionOptions",
     "Admitted",

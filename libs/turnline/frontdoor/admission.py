@@ -7,7 +7,7 @@ and other body is refused.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 import orjson
 
@@ -140,7 +140,8 @@ class Admission:
         opened = await self._replies.open(
             key,
             session_id=submission.session_id,
-            fingerprint=_fingerprint(submission) if chosen else "",
+            # Of a minted id too: its caller learns it and may come back with it.
+            fingerprint=_fingerprint(submission),
         )
         if opened is Opened.DIFFERENT:
             raise RequestIdReusedError(request_id)
@@ -223,7 +224,7 @@ class Admission:
 
 
 def _fingerprint(submission: Submission) -> str:
-    body = orjson.dumps(asdict(submission.request), option=orjson.OPT_SORT_KEYS)
+    body = orjson.dumps(submission.request, option=orjson.OPT_SORT_KEYS)
     return digest(submission.session_id, body.decode())
 
 

@@ -39,12 +39,12 @@ def reply_body(reply: StoredReply) -> JsonDict:
             reply.payload, session_id=reply.session_id, request_id=reply.request_id
         )
         return {"detail": detail}
-    return {
+    own = {
         "result": reply.payload.result,
         "session_id": reply.session_id,
         "request_id": reply.request_id,
-        **reply.payload.extra,
     }
+    return {**own, **reply.payload.extra, **own}
 
 
 def chat_response_frame(reply: StoredReply) -> JsonDict:
@@ -120,7 +120,7 @@ class StreamFrames:
         else:
             if self._lossy or self._seen < reply.chunk_count or not reply.chunk_count:
                 frame["result"] = reply.payload.result
-            frame.update(reply.payload.extra)
+            frame = {**frame, **reply.payload.extra, **frame}
         frame["status_code"] = reply.status_code
         frame.update(self._ids)
         frame["attempt"] = self._attempt

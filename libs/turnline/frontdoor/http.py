@@ -51,9 +51,7 @@ def error_response(
 ) -> Response:
     """Answer with an error: status from the failure table, `{"detail": {...}}`, Retry-After."""
     failure = Failure.from_error(error)
-    return failure_response(
-        failure, session_id=session_id, request_id=request_id, headers=headers
-    )
+    return failure_response(failure, session_id=session_id, request_id=request_id, headers=headers)
 
 
 def failure_response(
