@@ -179,3 +179,8 @@ def test_every_fault_says_how_to_mend_it() -> None:
     for topology in Topology:
         for fault in topology_faults(given, topology=topology):
             assert "; " in fault
+
+
+@pytest.mark.parametrize("topology", [Topology.RUNNER, Topology.REQUEST_HANDLER])
+def test_who_neither_holds_nor_pushes_to_sockets_needs_no_push_token(topology: Topology) -> None:
+    assert fault_keys(settings(mode="async"), topology) == []
