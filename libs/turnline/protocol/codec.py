@@ -64,9 +64,9 @@ def encode(envelope: Envelope) -> bytes:
         if envelope.payload is not None:
             _write_payload(envelope.payload, envelope.unread.payload, message)
     except InvalidRequestError as error:
-        raise _author_error(envelope, error.message) from error
+        raise unsendable(envelope, error.message) from error
     except UnicodeEncodeError as error:
-        raise _author_error(envelope, "text that is not valid Unicode") from error
+        raise unsendable(envelope, "text that is not valid Unicode") from error
     return message.SerializeToString(deterministic=True)
 
 
@@ -111,7 +111,11 @@ def headers(envelope: Envelope) -> dict[str, str]:
     }
 
 
-def _author_error(envelope: Envelope, reason: str) -> TurnlineError:
+def unsendable(envelope: Envelope, reason: str) -> TurnlineError:
+    """Make the error for an envelope that holds what no wire format can carry.
+
+    The request's author is to blame, or the agent when it is an answer; `reason` says for what.
+    """
     if isinstance(envelope.payload, ChatRequest):
         return InvalidRequestError(f"unusable request: {reason}", field="payload")
     return AgentFailedError(f"The agent's answer can't be sent: {reason}")
@@ -204,7 +208,8 @@ def _read_payload(message: pb.Envelope) -> tuple[Payload | None, bytes]:
             return read_reply(message.reply), _unknown_fields(message.reply)
         case "failure":
             return read_failure(message.failure), _unknown_fields(message.failure)
-    return None, b""
+        case _:
+            return None, b""
 
 
 def _read_trace(message: pb.TraceContext) -> TraceContext:

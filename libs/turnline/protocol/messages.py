@@ -15,10 +15,10 @@ from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from turnline.errors import InvalidRequestError, RetryHint
-from turnline.protocol._struct import read_struct, read_value, write_struct, write_value
 from turnline.protocol.chat import Attachment, ChatReply, ChatRequest, JsonObject, TurnRecord
 from turnline.protocol.chunk import ChatEvent, Chunk, EventType
 from turnline.protocol.failure import Failure
+from turnline.protocol.json_struct import read_struct, read_value, write_struct, write_value
 from turnline.v1 import agent_pb2, chat_pb2, chunk_pb2, failure_pb2
 
 _EVENT_NUMBERS = {kind: getattr(chunk_pb2, f"EVENT_TYPE_{kind.name}") for kind in EventType}
@@ -29,19 +29,28 @@ _DECISIONS = ("", "approved", "denied", "cancelled")
 _SESSION_MODES = ("", "reuse", "new")
 
 # 10000-01-01, where google.protobuf.Timestamp ends.
-_END_OF_TIME = 253_402_300_800
+END_OF_TIME = 253_402_300_800
 _NANOS = 1_000_000_000
+
+
+def check_time(seconds: float) -> float:
+    """Return `seconds` if it is a number of seconds since the epoch that can be written.
+
+    Raises:
+        ValueError: not between the epoch and the year 9999.
+    """
+    if not 0 <= seconds < END_OF_TIME:
+        raise ValueError(f"no time between the epoch and the year 9999: {seconds}")
+    return seconds
 
 
 def write_time(seconds: float, message: Timestamp) -> None:
     """Write seconds since the epoch, to the nanosecond.
 
     Raises:
-        ValueError: not between the epoch and the year 9999.
+        ValueError: see `check_time`.
     """
-    if not 0 <= seconds < _END_OF_TIME:
-        raise ValueError(f"no time between the epoch and the year 9999: {seconds}")
-    message.seconds, message.nanos = _split(seconds)
+    message.seconds, message.nanos = _split(check_time(seconds))
 
 
 def read_time(message: Timestamp, *, field: str) -> float:
@@ -51,7 +60,7 @@ def read_time(message: Timestamp, *, field: str) -> float:
 
 def write_duration(seconds: float, message: Duration) -> None:
     """Write a time span of 0 or more seconds, to the nanosecond."""
-    if not 0 <= seconds < _END_OF_TIME:
+    if not 0 <= seconds < END_OF_TIME:
         raise ValueError(f"no time span: {seconds}")
     message.SetInParent()
     message.seconds, message.nanos = _split(seconds)
@@ -235,7 +244,7 @@ def _split(seconds: float) -> tuple[int, int]:
 
 
 def _join(seconds: int, nanos: int, field: str) -> float:
-    if not (0 <= seconds < _END_OF_TIME and 0 <= nanos < _NANOS):
+    if not (0 <= seconds < END_OF_TIME and 0 <= nanos < _NANOS):
         raise InvalidRequestError(f"{field} is out of range", field=field)
     return seconds + nanos / _NANOS
 

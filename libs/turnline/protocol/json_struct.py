@@ -79,6 +79,8 @@ def _put(value: object, message: Value) -> None:
             message.list_value.SetInParent()
             for item in value:
                 _put(item, message.list_value.values.add())
+        case _:
+            raise TypeError("not JSON; check_json_object lets none through")
 
 
 def _get_object(message: Struct, field: str, room: int) -> dict[str, Any]:
@@ -105,7 +107,8 @@ def _get(message: Value, field: str, room: int) -> object:
                     f"{field} is nested deeper than {MAX_JSON_DEPTH} levels", field=field
                 )
             return [_get(item, field, room - 1) for item in message.list_value.values]
-    return None
+        case _:
+            return None
 
 
 def _number(value: float, field: str) -> int | float:
