@@ -78,12 +78,14 @@ def failure_headers(failure: Failure) -> dict[str, str]:
 
 
 async def _on_turnline_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, TurnlineError)
+    if not isinstance(error, TurnlineError):
+        raise error
     return error_response(error)
 
 
 async def _on_http_exception(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
+    if not isinstance(error, HTTPException):
+        raise error
     status = error.status_code
     code = _HTTP_CODES.get(status, Code.INTERNAL if status >= 500 else Code.INVALID_REQUEST)
     failure = Failure(
