@@ -143,6 +143,15 @@ def test_undeclared_events_are_written_where_logging_is_not_strict() -> None:
     assert _lines(stream)[0]["event"] == "turn.exploded"
 
 
+def test_a_prompt_passed_by_mistake_is_blanked() -> None:
+    stream = _configured()
+
+    _log.info("turn.exploded", prompt=_PROMPT, request={"prompt": _PROMPT}, token="hunter2")
+
+    line = _lines(stream)[0]
+    assert line["prompt"] == line["token"] == line["request"]["prompt"] == "[redacted]"
+
+
 def test_the_message_of_a_strangers_exception_is_not_in_json() -> None:
     stream = _configured()
 

@@ -82,8 +82,6 @@ class SdkTracing:
             context=base,
             kind=_KINDS[spec.kind],
             attributes=_declared(spec, attributes, strict=self._strict),
-            record_exception=False,
-            set_status_on_exception=False,
         )
         return SdkSpan(spec, span, base, strict=self._strict)
 

@@ -165,7 +165,7 @@ class _Off:
     """Records nothing and hands contexts on."""
 
     def start_span(
-        self, spec: SpanSpec, parent: TraceContext | None = None, /, **attributes: AttributeValue
+        self, _spec: SpanSpec, parent: TraceContext | None = None, /, **_attributes: AttributeValue
     ) -> Span:
         return _Passing(_handed_on.get() if parent is None else parent)
 
@@ -173,6 +173,7 @@ class _Off:
         return _handed_on.get()
 
     async def shutdown(self, *, seconds: float) -> bool:
+        del seconds  # Nothing is left to export.
         return True
 
 

@@ -216,7 +216,7 @@ class _HangingExporter(SpanExporter):
     def __init__(self) -> None:
         self.answer = threading.Event()
 
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+    def export(self, _spans: Sequence[ReadableSpan]) -> SpanExportResult:
         self.answer.wait()
         return SpanExportResult.SUCCESS
 
