@@ -119,18 +119,23 @@ def checked_reply(agent: str, reply: Reply) -> Reply:
 
 
 def _reply_fault(reply: Reply) -> str:
-    status: object = reply.status_code
-    if not isinstance(reply.text, str):
-        return f"text is a {type(reply.text).__name__}, not a str"
+    # Agents need not be type-checked, so the declared types prove nothing here.
+    text, status, extra, items = _untyped(reply)
+    if not isinstance(text, str):
+        return f"text is a {type(text).__name__}, not a str"
     if not isinstance(status, int) or not 200 <= status <= 599:
         return f"status_code is {status!r}, not a number from 200 to 599"
-    if not isinstance(reply.extra, Mapping):
-        return f"extra is a {type(reply.extra).__name__}, not a mapping"
-    if taken := sorted(RESERVED_KEYS.intersection(reply.extra)):
+    if not isinstance(extra, Mapping):
+        return f"extra is a {type(extra).__name__}, not a mapping"
+    if taken := sorted(RESERVED_KEYS.intersection(extra)):
         return f"extra has the key {taken[0]!r}, which Turnline sets"
-    if isinstance(reply.items, str) or not isinstance(reply.items, Sequence):
-        return f"items is a {type(reply.items).__name__}, not a sequence"
-    return json_fault(reply.extra, "extra") or json_fault(list(reply.items), "items")
+    if isinstance(items, str) or not isinstance(items, Sequence):
+        return f"items is a {type(items).__name__}, not a sequence"
+    return json_fault(extra, "extra") or json_fault(list(items), "items")
+
+
+def _untyped(reply: Reply) -> tuple[object, object, object, object]:
+    return reply.text, reply.status_code, reply.extra, reply.items
 
 
 def check_state(agent: str, state: object) -> None:
@@ -191,3 +196,5 @@ class TextStream:
                 self._message_id = ""
             case EventType.TEXT_DELTA:
                 self._deltas.append(event.content)
+            case _:
+                pass

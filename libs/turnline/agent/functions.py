@@ -219,7 +219,7 @@ def _first_line(doc: str | None) -> str:
     return doc.strip().partition("\n")[0] if doc else ""
 
 
-def _signature_fault(function: Callable[..., object]) -> str:
+def _signature_fault(function: object) -> str:
     """Say why a function cannot take a turn; empty when it can."""
     if not callable(function):
         return f"a {type(function).__name__} is no function"

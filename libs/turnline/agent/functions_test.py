@@ -27,11 +27,11 @@ def a_turn(prompt: str = "hello") -> Turn:
     return Turn(request_id="r1", session_id="s1", prompt=prompt)
 
 
-def made(function: Callable[[Turn], Any]) -> FunctionAgent[Any]:
+def made(function: Callable[[Turn], object]) -> FunctionAgent[object]:
     return agent(registry=AgentRegistry())(function)
 
 
-async def run(function: Callable[[Turn], Any], turn: Turn | None = None) -> Items:
+async def run(function: Callable[[Turn], object], turn: Turn | None = None) -> Items:
     return [item async for item in made(function).run(turn or a_turn())]
 
 
@@ -155,8 +155,8 @@ class NoJson:
     pass
 
 
-def bad(value: Any) -> Callable[[Turn], Any]:
-    async def named(turn: Turn) -> Any:
+def bad(value: object) -> Callable[[Turn], object]:
+    async def named(turn: Turn) -> object:
         return value
 
     return named
@@ -293,7 +293,7 @@ async def test_closing_a_run_closes_the_agents_generator() -> None:
 
 
 async def test_the_decorated_function_stays_callable() -> None:
-    plain = made(returns_text)
+    plain = agent(registry=AgentRegistry())(returns_text)
 
     assert await plain(a_turn("x")) == "you said x"
     assert plain.__name__ == "returns_text"  # type: ignore[attr-defined]  # set by update_wrapper
@@ -344,7 +344,7 @@ def takes_text(prompt: str) -> str:
     ],
 )
 def test_a_function_that_cannot_take_a_turn_is_refused_when_decorated(
-    function: Any, part: str
+    function: Callable[[Turn], str], part: str
 ) -> None:
     registry = AgentRegistry()
 

@@ -150,9 +150,9 @@ class BoundedThreads:
             finally:
                 if (close := getattr(items, "close", None)) is not None:
                     close()
-        except Exception as raised:
+        except Exception as raised:  # noqa: BLE001 - raised again where the turn is awaited
             error = raised
-        except BaseException as raised:
+        except BaseException as raised:  # noqa: BLE001 - must not end the process
             error = RuntimeError(f"the agent's thread ended with {type(raised).__name__}")
             error.__cause__ = raised
         finally:
