@@ -28,9 +28,16 @@ def encode_json(value: Mapping[str, Any] | Sequence[Any], *, name: str) -> bytes
         raise ValueError(f"{name} is not JSON: {error}") from error
 
 
-def decode_json(raw: bytes) -> Any:
-    """Read what `encode_json` gave; every call makes new objects."""
-    return orjson.loads(raw)
+def decode_object(raw: bytes) -> dict[str, Any]:
+    """Read what `encode_json` gave of an object; every call makes new objects."""
+    value: dict[str, Any] = orjson.loads(raw)
+    return value
+
+
+def decode_array(raw: bytes) -> list[Any]:
+    """Read what `encode_json` gave of an array; every call makes new objects."""
+    value: list[Any] = orjson.loads(raw)
+    return value
 
 
 def _check(value: object, path: str, depth: int) -> None:

@@ -234,7 +234,9 @@ class SessionStore(Protocol):
     async def commit_turn(
         self, claim: Claim, outcome: Outcome, *, record: TurnRecord | None, state: JsonObject
     ) -> None:
-        """End a turn: append `record` (None adds no history), set `state`, mark done, all or nothing.
+        """End a turn, all or nothing: append `record`, set `state`, mark it done.
+
+        With None for `record` the history stays as it was.
 
         The claim ends with it.  Committing the same claim again does nothing, whenever.  What is
         stored shares nothing with the arguments, nor does what `begin_turn` gives share with it.

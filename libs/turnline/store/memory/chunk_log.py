@@ -48,7 +48,7 @@ class ChunkLog:
         self._start += 1
 
     def place_after(self, index: int) -> int:
-        """Give the place of the first kept chunk whose index is above `index`, or of the next one."""
+        """Give the place of the first kept chunk with a higher index, or of the next to come."""
         places = range(self._start, self._end)
         return self._start + bisect_right(places, index, key=lambda at: self._by_place[at].index)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from turnline.protocol.clock import Clock
-from turnline.store.json_values import decode_json, encode_json
+from turnline.store.json_values import decode_object, encode_json
 from turnline.store.ports import Connection
 
 
@@ -53,6 +53,11 @@ class MemoryConnectionStore:
         self._by_user: dict[str, dict[str, Connection]] = {}
         self._held: OrderedDict[str, _Held] = OrderedDict()
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many connections are kept, and for how many users frames are held."""
+        return len(self._expiry), len(self._held)
+
     async def add(self, connection: Connection) -> None:
         """Record a socket, or refresh its expiry; its place among the user's stays."""
         now = self._expire()
@@ -90,7 +95,7 @@ class MemoryConnectionStore:
         held = self._held.pop(user_id, None)
         if held is None:
             return ()
-        return tuple([decode_json(frame.body) for frame in held.frames if frame.until > now])
+        return tuple([decode_object(frame.body) for frame in held.frames if frame.until > now])
 
     def _expire(self) -> float:
         now = self._clock.monotonic()

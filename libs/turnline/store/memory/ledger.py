@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from turnline.errors import FencedError, TurnCancelledError
 from turnline.protocol import ChatReply, Failure, JsonObject, SessionKey, TurnRecord
-from turnline.store.json_values import decode_json, encode_json
+from turnline.store.json_values import decode_array, decode_object, encode_json
 from turnline.store.ports import Begun, Busy, Cancelled, Claim, Done, New, Outcome, Session
 
 
@@ -170,7 +170,7 @@ class SessionLedger:
     def _session(self) -> Session:
         return Session(
             history=tuple([_unpack(kept) for kept in self._history]),
-            state=decode_json(self._state) if self._state else {},
+            state=decode_object(self._state) if self._state else {},
         )
 
 
@@ -184,12 +184,12 @@ def _pack(record: TurnRecord) -> TurnRecord | _Packed:
 def _unpack(kept: TurnRecord | _Packed) -> TurnRecord:
     if isinstance(kept, TurnRecord):
         return kept
-    return replace(kept.record, items=tuple(decode_json(kept.items)))
+    return replace(kept.record, items=tuple(decode_array(kept.items)))
 
 
 def _without_aliases(outcome: Outcome) -> Outcome:
     payload = outcome.payload
     if not isinstance(payload, ChatReply) or not payload.extra:
         return outcome
-    extra = decode_json(encode_json(payload.extra, name="extra"))
+    extra = decode_object(encode_json(payload.extra, name="extra"))
     return replace(outcome, payload=replace(payload, extra=extra))

@@ -96,18 +96,17 @@ class StoreTime(Protocol):
 
 
 class Harness(Protocol[StoreT, LimitsT_contra]):
-    """Makes stores for cases.
-
-    Attributes:
-        time: the stores' time.
-        differences: name of a case this store does not meet -> the reason.  Such a case must fail.
-    """
+    """Makes stores for cases."""
 
     @property
-    def time(self) -> StoreTime: ...
+    def time(self) -> StoreTime:
+        """The time its stores live in."""
+        ...
 
     @property
-    def differences(self) -> Mapping[str, str]: ...
+    def differences(self) -> Mapping[str, str]:
+        """Name of a case its stores do not meet -> the reason.  Such a case must fail."""
+        ...
 
     def open(self, limits: LimitsT_contra) -> AbstractAsyncContextManager[StoreT]:
         """Give an empty store; leaving removes what it kept."""
