@@ -3,6 +3,7 @@
 import io
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,9 +23,15 @@ _PROMPT = "my secret wish is a pony"
 _log = get_logger("runner")
 
 
-def _configured(level: str = "info", fmt: Format = "json", **options: Any) -> io.StringIO:
+def _configured(
+    level: str = "info",
+    fmt: Format = "json",
+    *,
+    service: str = "",
+    clock: Callable[[], float] = time.time,
+) -> io.StringIO:
     stream = io.StringIO()
-    configure_logging(level, fmt, stream=stream, **options)
+    configure_logging(level, fmt, stream=stream, service=service, clock=clock)
     return stream
 
 
@@ -156,7 +163,7 @@ def test_the_message_of_a_strangers_exception_is_not_in_json() -> None:
     stream = _configured()
 
     try:
-        raise ValueError(_PROMPT)
+        int(_PROMPT)
     except ValueError as error:
         _log.error("agent.failed", agent="echo", exc_info=error)
 
@@ -185,12 +192,12 @@ def test_turnlines_own_errors_keep_their_message() -> None:
 def test_exc_info_true_takes_the_exception_being_handled() -> None:
     with captured_logs() as records:
         try:
-            raise KeyError("x")
-        except KeyError:
+            int("x")
+        except ValueError:
             _log.error("agent.failed", exc_info=True)
         _log.error("agent.failed", exc_info=None)
 
-    assert records[0]["exception_type"] == "KeyError"
+    assert records[0]["exception_type"] == "ValueError"
     assert "exception" not in records[1]
 
 
@@ -237,7 +244,7 @@ def test_a_line_costs_less_than_a_turn_would_notice() -> None:
     assert filtered < 5e-6
 
 
-def _best(call: Any) -> float:
+def _best(call: Callable[[], None]) -> float:
     """Seconds per call in the best of several rounds."""
     rounds = []
     for _ in range(5):

@@ -76,24 +76,36 @@ class QueueNumbers(Protocol):
     """What a queue says of itself; `turnline.transport.QueueStats` is one."""
 
     @property
-    def waiting(self) -> int: ...
+    def waiting(self) -> int:
+        """Envelopes not out for delivery."""
+        ...
 
     @property
-    def in_flight(self) -> int: ...
+    def in_flight(self) -> int:
+        """Deliveries out and not settled."""
+        ...
 
     @property
-    def dead(self) -> int: ...
+    def dead(self) -> int:
+        """Dead letters held."""
+        ...
 
     @property
-    def oldest_age_seconds(self) -> float: ...
+    def oldest_age_seconds(self) -> float:
+        """Age of the oldest envelope that is not settled; 0 when empty."""
+        ...
 
 
 class Pacer(Protocol):
     """The part of `turnline.protocol.clock.Clock` that measuring lag needs."""
 
-    def monotonic(self) -> float: ...
+    def monotonic(self) -> float:
+        """Seconds since an unnamed moment."""
+        ...
 
-    async def sleep_until(self, monotonic: float) -> None: ...
+    async def sleep_until(self, monotonic: float) -> None:
+        """Return once `monotonic()` reached `monotonic`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +214,8 @@ class Metrics:
                 raise UndeclaredError(f"metric {spec.name!r} is asked for at a scrape, not set")
             family = _make(spec, self._registry)
             self._families[spec.name] = family
-        assert isinstance(family, kind)
+        if not isinstance(family, kind):
+            raise UndeclaredError(f"metric {spec.name!r} is no {kind.__name__.lower()}")
         return family
 
 

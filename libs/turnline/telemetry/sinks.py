@@ -5,7 +5,7 @@ import sys
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Literal, TextIO
+from typing import Literal, TextIO
 
 import orjson
 
@@ -31,7 +31,7 @@ def stream_sink(stream: TextIO | None, form: Format) -> Sink:
 
     def write(record: Record) -> None:
         target = sys.stderr if stream is None else stream
-        line = to_json(record) if in_json else to_console(record, colour=_is_terminal(target))
+        line = to_json(record) if in_json else to_console(record, colour=target.isatty())
         try:
             with lock:
                 target.write(line)
@@ -76,7 +76,3 @@ def _iso(timestamp: object) -> str:
     if not isinstance(timestamp, float | int):
         return str(timestamp)
     return datetime.fromtimestamp(timestamp, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def _is_terminal(stream: Any) -> bool:
-    return bool(stream.isatty())
