@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
-from turnline.auth.port import USER_ID_CLAIM, AuthValidator, Identity, ValidationResult
+from turnline.auth.port import USER_ID_CLAIM, AuthValidator, Context, Identity, ValidationResult
 from turnline.errors import InvalidRequestError, UnauthenticatedError
 from turnline.protocol import check_id
 from turnline.telemetry import get_logger
@@ -31,7 +31,7 @@ _log = get_logger("auth")
 async def authenticate(
     validator: AuthValidator,
     token: str | None,
-    context: Any = None,
+    context: Context | None = None,
     *,
     timeout: float = DEADLINE_SECONDS,
 ) -> Identity:
@@ -57,13 +57,12 @@ async def authenticate(
 
 
 async def _judge(
-    validator: AuthValidator, token: str, context: Any, timeout: float
+    validator: AuthValidator, token: str, context: Context | None, timeout: float
 ) -> ValidationResult:
     try:
         async with asyncio.timeout(timeout):
             result = await _call(validator, token, context)
-    # A validator is the application's code: whatever it raises is a refusal, not a crash.
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the application's code; all it raises is a refusal
         _log.warning("auth.validator_failed", reason=_where(error))
         # Not chained: the text of what was raised may quote the token.
         raise UnauthenticatedError(FAILED) from None
@@ -75,7 +74,7 @@ async def _judge(
     return result
 
 
-async def _call(validator: AuthValidator, token: str, context: Any) -> object:
+async def _call(validator: AuthValidator, token: str, context: Context | None) -> object:
     if inspect.iscoroutinefunction(validator.validate):
         return await validator.validate(token, context)
     run = contextvars.copy_context().run

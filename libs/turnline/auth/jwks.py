@@ -81,7 +81,8 @@ class Jwks:
             KeysUnavailableError: see there.
         """
         usable = key_id in self._keys and self._age() <= self._options.max_stale
-        if self._wants_fetch(key_id) and not (usable and self._fetching.locked()):
+        fetching = self._fetching.locked()
+        if (fetching and not usable) or (not fetching and self._wants_fetch(key_id)):
             async with self._fetching:
                 if self._wants_fetch(key_id):
                     await self._fetch()

@@ -13,7 +13,7 @@ from jwt.exceptions import ExpiredSignatureError, PyJWTError
 from typing_extensions import override
 
 from turnline.auth.jwks import Jwks, KeysUnavailableError
-from turnline.auth.port import USER_ID_CLAIM, AuthValidator, ValidationResult
+from turnline.auth.port import USER_ID_CLAIM, AuthValidator, Context, ValidationResult
 from turnline.errors import ConfigurationError
 from turnline.telemetry import get_logger
 
@@ -69,7 +69,7 @@ class JwtValidator(AuthValidator):
         self._keys = keys
 
     @override
-    async def validate(self, token: str, context: Any = None) -> ValidationResult:
+    async def validate(self, token: str, context: Context | None = None) -> ValidationResult:
         """Judge a token; only fetching keys takes long, and does so in a thread."""
         try:
             key = await self._key(token)

@@ -7,6 +7,9 @@ from typing import Any
 
 USER_ID_CLAIM = "userId"
 
+Context = Mapping[str, Any]
+"""What is known of the request: its `surface` is `rest` or `websocket`."""
+
 
 @dataclass(frozen=True, slots=True)
 class ValidationResult:
@@ -35,13 +38,13 @@ class AuthValidator(ABC):
 
     @abstractmethod
     def validate(
-        self, token: str, context: Any = None
+        self, token: str, context: Context | None = None
     ) -> ValidationResult | Awaitable[ValidationResult]:
         """Judge one token.
 
         Args:
             token: never empty.
-            context: a dict whose `surface` is `rest` or `websocket`; None from other callers.
+            context: what is known of the request; None when nothing is.
 
         Returns:
             A refusal as `ValidationResult(is_valid=False)`; anything raised is a refusal too.

@@ -36,7 +36,7 @@ class Block(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _no_boolean_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
+    def _no_boolean_for_a_number(cls, value: object, info: ValidationInfo) -> object:
         # YAML reads `yes` and `on` as true, which Python would take for 1.
         field = cls.model_fields[info.field_name or ""]
         if isinstance(value, bool) and field.annotation in (int, float, int | None, float | None):

@@ -48,7 +48,7 @@ def json_schema() -> dict[str, Any]:
     return {"$schema": SCHEMA_DIALECT, **schema, "title": "Turnline settings"}
 
 
-def _leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+def _leaves(value: object, path: Path) -> Iterator[tuple[Path, Any]]:
     entries: Mapping[str, Any] = {}
     if isinstance(value, Block):
         entries = dict(value)
@@ -60,7 +60,7 @@ def _leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
         yield from _leaves(entry, (*path, name))
 
 
-def _tree(value: Any, path: Path, loaded: Loaded) -> Any:
+def _tree(value: object, path: Path, loaded: Loaded) -> object:
     if isinstance(value, Block):
         return {name: _tree(entry, (*path, name), loaded) for name, entry in value}
     if isinstance(value, Mapping):
@@ -68,5 +68,5 @@ def _tree(value: Any, path: Path, loaded: Loaded) -> Any:
     return _shown(".".join(path), path[-1], value, loaded)
 
 
-def _shown(key: str, name: str, value: Any, loaded: Loaded) -> Any:
+def _shown(key: str, name: str, value: object, loaded: Loaded) -> object:
     return STARS if key in loaded.secret_keys else redacted(value, name=name)

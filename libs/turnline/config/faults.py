@@ -70,14 +70,14 @@ def _unknown(path: Path, leaf: Leaf | None) -> str:
     return f"no setting has this name; did you mean {name}?"
 
 
-def _not_allowed(value: Any, path: Path, leaf: Leaf | None, field: FieldInfo | None) -> str:
+def _not_allowed(value: object, path: Path, leaf: Leaf | None, field: FieldInfo | None) -> str:
     text = f"{_shown(value, path, leaf, field)} is not allowed; use {_allowed(field)}"
     choices = _choices(field.annotation) if field else ()
     close = difflib.get_close_matches(str(value).lower(), choices, n=1)
     return f"{text}; did you mean {close[0]}?" if close else text
 
 
-def _shown(value: Any, path: Path, leaf: Leaf | None, field: FieldInfo | None) -> str:
+def _shown(value: object, path: Path, leaf: Leaf | None, field: FieldInfo | None) -> str:
     hidden = field is None or SecretStr in _kinds(field.annotation)
     if hidden or (leaf is not None and leaf.secret):
         return "the value (not shown)"
@@ -102,12 +102,12 @@ def _allowed(field: FieldInfo | None) -> str:
     return f"text{_length(field)}"
 
 
-def _kinds(annotation: Any) -> tuple[Any, ...]:
+def _kinds(annotation: object) -> tuple[Any, ...]:
     """An annotation and all it is made of: `Annotated`, unions and literals taken apart."""
     return (annotation, *(kind for inner in get_args(annotation) for kind in _kinds(inner)))
 
 
-def _choices(annotation: Any) -> tuple[str, ...]:
+def _choices(annotation: object) -> tuple[str, ...]:
     return tuple(kind for kind in _kinds(annotation) if isinstance(kind, str))
 
 

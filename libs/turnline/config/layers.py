@@ -29,7 +29,7 @@ def flatten(tree: Mapping[str, Any], origin_of: Callable[[Path], str]) -> dict[P
     """Take a tree apart into leaves; a None counts as not written."""
     leaves: dict[Path, Leaf] = {}
 
-    def visit(path: Path, value: Any) -> None:
+    def visit(path: Path, value: object) -> None:
         if isinstance(value, Mapping) and value:
             for key, entry in value.items():
                 visit((*path, str(key)), entry)

@@ -70,7 +70,7 @@ def variables(choice: dict[tuple[str, ...], Any]) -> dict[str, str]:
     }
 
 
-def deep_merge(low: Any, high: Any) -> Any:
+def deep_merge(low: object, high: object) -> object:
     if not (isinstance(low, dict) and isinstance(high, dict)):
         return high
     merged = {**low}

@@ -1,6 +1,6 @@
 """`execution.queues`: which transport carries the turns, and how each one behaves."""
 
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
@@ -250,7 +250,7 @@ class Kafka(Block):
 
     @field_validator("client_config", mode="before")
     @classmethod
-    def _dotted(cls, value: Any) -> Any:
+    def _dotted(cls, value: object) -> object:
         if not isinstance(value, dict):
             return value
         nested = [name for name, entry in value.items() if isinstance(entry, dict | list)]

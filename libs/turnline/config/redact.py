@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from pydantic import SecretStr
 
@@ -15,7 +14,7 @@ _URL_PARAMETER = re.compile(
 _SENSITIVE_NAME = re.compile(r"(?i)password|passphrase|secret|token|credential|\.pem$|jaas|key$")
 
 
-def redacted(value: Any, *, name: str = "") -> Any:
+def redacted(value: object, *, name: str = "") -> object:
     """Return `value` as it may be shown.
 
     Args:

@@ -1,6 +1,6 @@
 """The tree of all settings.  The guide's keys keep the guide's names and defaults."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, field_validator
 
@@ -62,7 +62,7 @@ class Execution(Block):
 
     @field_validator("mode", mode="before")
     @classmethod
-    def _supported(cls, value: Any) -> Any:
+    def _supported(cls, value: object) -> object:
         if value == "realtime":
             raise ValueError("realtime is not supported; use stream or async")
         return value

@@ -1,7 +1,7 @@
 """`execution.response_store` and `session`: where answers, histories and connections are kept."""
 
 from collections.abc import Iterable
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -242,7 +242,7 @@ class Session(Block):
 
     @field_validator("type", mode="before")
     @classmethod
-    def _supported(cls, value: Any) -> Any:
+    def _supported(cls, value: object) -> object:
         if value in _UNSUPPORTED_SESSIONS:
             raise ValueError(f"{value} sessions are not supported; use valkey, redis or dynamodb")
         return value

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Any, get_args
+from typing import get_args
 
 from pydantic.fields import FieldInfo
 
@@ -18,7 +18,7 @@ def fields() -> dict[Path, FieldInfo]:
     return dict(_walk(Settings, ()))
 
 
-def block_of(annotation: Any) -> type[Block] | None:
+def block_of(annotation: object) -> type[Block] | None:
     """Return the block a field holds, looking through `| None`; None for a plain value."""
     for candidate in (annotation, *get_args(annotation)):
         if isinstance(candidate, type) and issubclass(candidate, Block):

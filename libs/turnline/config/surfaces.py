@@ -1,6 +1,6 @@
 """`api`, `websocket_api`, `logging` and `telemetry`: what clients and operators meet."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, field_validator
 
@@ -150,7 +150,7 @@ class LoggerLevel(Block):
 
     @field_validator("level", mode="before")
     @classmethod
-    def _any_case(cls, value: Any) -> Any:
+    def _any_case(cls, value: object) -> object:
         return value.upper() if isinstance(value, str) else value
 
 
