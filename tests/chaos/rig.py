@@ -15,6 +15,7 @@ from turnline.protocol.clock import SystemClock
 from turnline.responder.handler import AnswerHandler, ResponderOptions
 from turnline.runner.handler import RunnerOptions, TurnHandler
 from turnline.runner.publish import Patience, Publisher
+from turnline.runner.signals import RunnerSignals
 from turnline.store import New, StoredReply
 from turnline.store.memory import (
     MemoryResponseOptions,
@@ -22,6 +23,7 @@ from turnline.store.memory import (
     MemorySessionOptions,
     MemorySessionStore,
 )
+from turnline.telemetry import Metrics, configure_tracing
 from turnline.transport.in_memory import InMemoryOptions, InMemoryTransport
 
 LEASE_SECONDS = 0.2
@@ -102,7 +104,8 @@ class Rig:
 
     async def _run(self, world: World, concurrency: int) -> None:
         """Run a runner until its world ends, then cancel what is left of it."""
-        keeper = LeaseKeeper()
+        metrics = Metrics(process=False)
+        keeper = LeaseKeeper(metrics)
         handler = TurnHandler(
             agents=self._agents(world),
             sessions=FaultySessions(self.sessions, world),
@@ -112,6 +115,7 @@ class Rig:
             ),
             keeper=keeper,
             clock=self.clock,
+            signals=RunnerSignals(metrics, configure_tracing(None, "test"), self.clock),
             options=RunnerOptions(
                 max_attempts=MAX_ATTEMPTS,
                 lease_seconds=LEASE_SECONDS,
@@ -124,6 +128,7 @@ class Rig:
             handler=handler,
             answer_exhausted=handler.answer_exhausted,
             keeper=keeper,
+            metrics=metrics,
             options=ConsumeOptions(
                 name="input",
                 consumers=2,
@@ -176,13 +181,15 @@ async def open_rig() -> AsyncIterator[Rig]:
         clock=clock,
         accepting=lambda: True,
     )
-    keeper = LeaseKeeper()
+    metrics = Metrics(process=False)
+    keeper = LeaseKeeper(metrics)
     responder = ConsumeLoop(
         queue=transport.output,
         handler=AnswerHandler(
             replies=replies, push=None, options=ResponderOptions(default_mode=DeliveryMode.KEEP)
         ),
         keeper=keeper,
+        metrics=metrics,
         options=ConsumeOptions(
             name="output",
             consumers=1,

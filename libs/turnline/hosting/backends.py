@@ -1,4 +1,4 @@
-"""What a process is connected to: its transport and its stores, opened in this order."""
+"""What a process is connected to: its stores, its transport, and where its signals go."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from turnline.config import Settings
 from turnline.protocol.clock import Clock
 from turnline.store.registry import Stores, open_stores
+from turnline.telemetry import Metrics, Tracing, configure_tracing
 from turnline.transport import Transport
 from turnline.transport.registry import open_transport
+
+
+_FLUSH_SPANS_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +20,8 @@ class Backends:
     """Open connections of one process."""
 
     clock: Clock
+    metrics: Metrics
+    tracing: Tracing
     transport: Transport
     stores: Stores
 
@@ -27,8 +33,19 @@ async def open_backends(settings: Settings, clock: Clock) -> AsyncIterator[Backe
     Raises:
         ConfigurationError: an adapter is missing, or an object on the broker is missing or differs.
     """
-    async with (
-        open_stores(settings, clock) as stores,
-        open_transport(settings, clock) as transport,
-    ):
-        yield Backends(clock=clock, transport=transport, stores=stores)
+    asked = settings.telemetry
+    tracing = configure_tracing(asked.otlp_endpoint, asked.service_name)
+    try:
+        async with (
+            open_stores(settings, clock) as stores,
+            open_transport(settings, clock) as transport,
+        ):
+            yield Backends(
+                clock=clock,
+                metrics=Metrics(),
+                tracing=tracing,
+                transport=transport,
+                stores=stores,
+            )
+    finally:
+        await tracing.shutdown(seconds=_FLUSH_SPANS_SECONDS)

@@ -11,10 +11,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import assert_never
 
-from turnline.errors import FencedError, TransportUnavailableError, TurnlineError
+from turnline.errors import Code, FencedError, TransportUnavailableError, TurnlineError
 from turnline.hosting.backoff import Backoff
 from turnline.hosting.leases import LeaseKeeper
-from turnline.telemetry import get_logger
+from turnline.telemetry import Metrics, bind_turn, get_logger, names
 from turnline.transport import (
     Ack,
     Bury,
@@ -65,6 +65,7 @@ class ConsumeLoop:
         handler: Handler,
         options: ConsumeOptions,
         keeper: LeaseKeeper,
+        metrics: Metrics,
         answer_exhausted: AnswerExhausted | None = None,
     ) -> None:
         """Wire it.
@@ -78,6 +79,8 @@ class ConsumeLoop:
         self._answer_exhausted = answer_exhausted
         self._options = options
         self._keeper = keeper
+        self._metrics = metrics
+        self._retries = metrics.counter(names.RETRIES_TOTAL, cause="handler")
         self._slots = asyncio.Semaphore(options.max_concurrency)
         self._working: set[asyncio.Task[None]] = set()
         self._idle = asyncio.Event()
@@ -159,6 +162,12 @@ class ConsumeLoop:
             self._idle.set()
 
     async def _work(self, delivery: Delivery) -> None:
+        envelope = delivery.envelope
+        ids = {"request_id": envelope.request_id, "session_id": envelope.session_id}
+        with bind_turn(**ids, attempt=delivery.attempt):
+            await self._handle_and_settle(delivery)
+
+    async def _handle_and_settle(self, delivery: Delivery) -> None:
         try:
             async with self._keeper.held(delivery.renew, seconds=self._options.lease_seconds):
                 settlement = await self._handle(delivery)
@@ -176,30 +185,30 @@ class ConsumeLoop:
         except FencedError:
             return Release()
         except TurnlineError as error:
-            reason = f"{error.code.value}: {error.message}"
-            return await self._after_failure(delivery, reason, error)
+            burial = Bury(f"{error.code.value}: {error.message}", error.code)
+            return await self._after_failure(delivery, burial, error)
         except Exception as error:
-            reason = f"handler raised {type(error).__name__}"
-            return await self._after_failure(delivery, reason, error)
+            burial = Bury(f"handler raised {type(error).__name__}", Code.INTERNAL)
+            return await self._after_failure(delivery, burial, error)
 
     async def _after_failure(
-        self, delivery: Delivery, reason: str, error: Exception
+        self, delivery: Delivery, burial: Bury, error: Exception
     ) -> Settlement:
         _log.error(
             "delivery.handler_failed",
             queue=self._options.name,
-            request_id=delivery.envelope.request_id,
-            attempt=delivery.attempt,
+            code=burial.code.value,
             exc_info=error,
         )
         if delivery.attempt < self._options.max_attempts:
+            self._retries.inc()
             return Retry()
         if self._answer_exhausted is not None:
             try:
                 await self._answer_exhausted(delivery)
             except TurnlineError:
                 return Retry()
-        return Bury(reason)
+        return burial
 
     async def _settle(self, delivery: Delivery, settlement: Settlement) -> None:
         failures = 0
@@ -224,14 +233,16 @@ class ConsumeLoop:
                 await delivery.retry(pause if after is None else after)
             case Release():
                 await delivery.release()
-            case Bury(reason=reason):
+            case Bury(reason=reason, code=code):
                 await delivery.dead_letter(reason)
+                self._metrics.counter(
+                    names.DEAD_LETTERS_TOTAL, queue=self._options.name, reason_code=code.value
+                ).inc()
                 _log.error(
                     "delivery.dead_lettered",
                     queue=self._options.name,
-                    request_id=delivery.envelope.request_id,
-                    attempt=delivery.attempt,
                     reason=reason,
+                    code=code.value,
                 )
             case _:
                 assert_never(settlement)

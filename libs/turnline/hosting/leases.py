@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 from turnline.errors import FencedError, TurnlineError
 from turnline.hosting.interrupts import Interruptible
-from turnline.telemetry import get_logger
+from turnline.telemetry import Metrics, get_logger, names
 
 _log = get_logger("hosting")
 
@@ -36,7 +36,8 @@ class _Lease:
 class LeaseKeeper:
     """Renews the leases of all blocks under `held`; `run` must be running meanwhile."""
 
-    def __init__(self) -> None:
+    def __init__(self, metrics: Metrics) -> None:
+        self._lost = metrics.counter(names.LEASE_LOST_TOTAL)
         # Per lease length, in order of due time: renewing moves a lease to the end.
         self._leases: dict[float, OrderedDict[_Lease, None]] = {}
         self._wake = asyncio.Event()
@@ -113,5 +114,6 @@ class LeaseKeeper:
 
     def _lose(self, lease: _Lease, error: FencedError) -> None:
         if self._leases[lease.seconds].pop(lease, lease) is None:
+            self._lost.inc()
             _log.warning("delivery.lease_lost", reason=error.message)
             lease.scope.interrupt(error)

@@ -7,13 +7,14 @@ import pytest
 
 from turnline.errors import FencedError, StoreUnavailableError
 from turnline.hosting import LeaseKeeper, alongside
+from turnline.telemetry import Metrics
 
 LEASE = 0.06
 
 
 @pytest.fixture
 async def keeper() -> AsyncIterator[LeaseKeeper]:
-    keeper = LeaseKeeper()
+    keeper = LeaseKeeper(Metrics(process=False))
     async with alongside(keeper.run()):
         yield keeper
 

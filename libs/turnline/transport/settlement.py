@@ -6,6 +6,8 @@ ends settled or deliberately left" can be read off one `match` in the consume lo
 
 from dataclasses import dataclass
 
+from turnline.errors import Code
+
 
 @dataclass(frozen=True, slots=True)
 class Ack:
@@ -26,9 +28,15 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Bury:
-    """Move it to the dead letters for `reason`."""
+    """Move it to the dead letters.
+
+    Attributes:
+        reason: one sentence, without the prompt.
+        code: the row of the failure table, for counting.
+    """
 
     reason: str
+    code: Code
 
 
 Settlement = Ack | Retry | Release | Bury

@@ -37,6 +37,7 @@ from turnline.request_handler.wiring import open_rest
 from turnline.responder.wiring import responder_loop
 from turnline.runner.wiring import runner_loop
 from turnline.store import LOCAL_ENDPOINT
+from turnline.telemetry import QueueSource, watch_loop_lag
 
 _CLOSE_SPREAD_SECONDS = 0.5
 
@@ -68,7 +69,7 @@ async def serve_single_process(
         ConfigurationError: the settings do not fit this topology, or the port is taken.
     """
     async with open_backends(settings, SystemClock()) as backends:
-        keeper = LeaseKeeper()
+        keeper = LeaseKeeper(backends.metrics)
         hub = open_hub(settings, backends, endpoint=LOCAL_ENDPOINT)
         push = UserPush(connections=backends.stores.connections, routes=Routes(local=hub))
         runner, responder = _loops(settings, backends, keeper, push, what.agents)
@@ -94,7 +95,10 @@ async def serve_single_process(
             *_operator_routes(settings, backends, lifecycle, runner, responder),
             *push_routes(_push_handler(settings, hub, push)),
         ]
-        background: list[Callable[[], Awaitable[None]]] = [keeper.run]
+        background: list[Callable[[], Awaitable[None]]] = [
+            keeper.run,
+            lambda: watch_loop_lag(backends.metrics, backends.clock),
+        ]
         if what.socket_validator is not None:
             gateway = open_gateway(
                 settings,
@@ -158,13 +162,21 @@ def _operator_routes(
         lifecycle=lifecycle,
         alive={"runner": lambda: runner.reading, "responder": lambda: responder.reading},
         checks={"transport": backends.transport.check},
-        render_metrics=None,
+        render_metrics=_scrape(backends) if settings.telemetry.metrics else None,
     )
     secret = settings.api.admin_token
     admin = Admin(
         transport=backends.transport, token=secret.get_secret_value() if secret else ""
     )
     return [*ops.routes(), *admin.routes()]
+
+
+def _scrape(backends: Backends) -> Callable[[], Awaitable[tuple[bytes, str]]]:
+    sources = [
+        QueueSource(queue="input", stats=backends.transport.input.stats),
+        QueueSource(queue="output", stats=backends.transport.output.stats),
+    ]
+    return lambda: backends.metrics.scrape(sources)
 
 
 def _push_handler(settings: Settings, hub: Hub, push: UserPush) -> PushHandler:

@@ -36,9 +36,7 @@ def open_rest(
         replies=backends.stores.replies,
         waiting=waiting,
         clock=backends.clock,
-        options=ChatOptions(
-            reply_budget=budget, turn_timeout=settings.execution.turn_timeout
-        ),
+        options=ChatOptions(reply_budget=budget, turn_timeout=settings.execution.turn_timeout),
     )
     options = RestOptions(
         mode=ReplyMode(settings.execution.mode),
@@ -55,6 +53,8 @@ def open_rest(
         handler=handler,
         waiting=waiting,
         clock=backends.clock,
+        metrics=backends.metrics,
+        tracing=backends.tracing,
         options=options,
         validator=validator,
         agents=agents if settings.api.enabled_routes.agents else None,

@@ -8,7 +8,7 @@ positions by which clients drop what they saw.
 import asyncio
 from dataclasses import dataclass
 
-from turnline.errors import StoreUnavailableError
+from turnline.errors import Code, StoreUnavailableError
 from turnline.frontdoor import StreamFrames, chat_response_frame
 from turnline.hosting import Backoff
 from turnline.protocol import (
@@ -56,7 +56,7 @@ class AnswerHandler:
         """Keep and push one piece of an answer."""
         envelope = delivery.envelope
         if isinstance(envelope.payload, ChatRequest):
-            return Bury("a chat request on the output queue")
+            return Bury("a chat request on the output queue", Code.UNDECODABLE)
         failures = 0
         give_up_at = asyncio.get_running_loop().time() + self._options.patience
         while True:

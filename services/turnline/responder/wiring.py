@@ -31,6 +31,7 @@ def responder_loop(
         queue=backends.transport.output,
         handler=handler,
         keeper=keeper,
+        metrics=backends.metrics,
         options=ConsumeOptions(
             name="output",
             consumers=execution.queues.output.no_of_consumers,

@@ -27,6 +27,7 @@ from turnline.protocol import ChatReply, ChatRequest, Envelope, Failure, JsonObj
 from turnline.protocol.clock import Clock
 from turnline.runner.agent_run import AgentRun, running
 from turnline.runner.publish import ChunkPublisher, Publisher
+from turnline.runner.signals import RunnerSignals
 from turnline.store import Claim, New, Session, SessionStore
 from turnline.telemetry import get_logger
 
@@ -85,7 +86,9 @@ class Attempt:
         sessions: SessionStore,
         publisher: Publisher,
         clock: Clock,
+        signals: RunnerSignals,
     ) -> None:
+        self._signals = signals
         self._envelope = envelope
         self._request = request
         self._claim: Claim = begun.claim
@@ -107,8 +110,10 @@ class Attempt:
         except UnknownAgentError as error:
             return self._without_reply(Failure.from_error(error))
         turn = self._turn()
+        _log.info("turn.started", agent=agent.name, fence=self._claim.fence)
         try:
-            run = await self._drive(agent, turn, seconds)
+            with self._signals.agent(self._envelope, agent.name):
+                run = await self._drive(agent, turn, seconds)
         except TimeoutError:
             return GaveUp(error=TurnDeadlineExceededError())
         except TurnCancelledError as error:
@@ -184,10 +189,11 @@ class Attempt:
         )
 
     def _after_error(self, agent: Agent, error: Exception) -> Result:
-        ids = {"request_id": self._envelope.request_id, "agent": agent.name}
         match error:
             case FatalAgentError():
-                _log.warning("agent.refused", **ids, status_code=error.status_code)
+                _log.warning(
+                    "agent.refused", agent=agent.name, status_code=error.status_code
+                )
                 return self._without_reply(
                     Failure(
                         code=Code.AGENT_FAILED.value,
@@ -196,8 +202,8 @@ class Attempt:
                     )
                 )
             case RetryableAgentError():
-                _log.warning("agent.retryable", **ids, exc_info=error)
+                _log.warning("agent.retryable", agent=agent.name, exc_info=error)
                 return TryAgain(after=error.retry_after, spends_attempt=error.spends_attempt)
             case _:
-                _log.error("agent.failed", **ids, attempt=self._claim.attempt, exc_info=error)
+                _log.error("agent.failed", agent=agent.name, exc_info=error)
                 return TryAgain(after=None, spends_attempt=True)

@@ -14,6 +14,7 @@ from typing import assert_never
 from turnline.agent import AgentRegistry
 from turnline.errors import (
     AgentFailedError,
+    Code,
     FencedError,
     InternalError,
     PayloadTooLargeError,
@@ -28,6 +29,7 @@ from turnline.protocol import ChatRequest, Envelope, Failure
 from turnline.protocol.clock import Clock
 from turnline.runner.attempt import Attempt, Ended, GaveUp, Result, TryAgain
 from turnline.runner.publish import Publisher
+from turnline.runner.signals import RunnerSignals
 from turnline.store import Busy, Claim, Done, New, Outcome, SessionStore
 from turnline.telemetry import get_logger
 from turnline.transport import Ack, Bury, Delivery, Release, Retry, Settlement
@@ -65,6 +67,7 @@ class TurnHandler:
         publisher: Publisher,
         keeper: LeaseKeeper,
         clock: Clock,
+        signals: RunnerSignals,
         options: RunnerOptions,
     ) -> None:
         self._agents = agents
@@ -72,6 +75,7 @@ class TurnHandler:
         self._publisher = publisher
         self._keeper = keeper
         self._clock = clock
+        self._signals = signals
         self._options = options
 
     async def __call__(self, delivery: Delivery) -> Settlement:
@@ -81,18 +85,25 @@ class TurnHandler:
         """
         envelope = delivery.envelope
         if not isinstance(envelope.payload, ChatRequest):
-            return Bury("the message is no chat request")
+            return Bury("the message is no chat request", Code.UNDECODABLE)
+        with self._signals.attempt(envelope, delivery.attempt):
+            return await self._handle(delivery, envelope.payload)
+
+    async def _handle(self, delivery: Delivery, request: ChatRequest) -> Settlement:
+        envelope = delivery.envelope
         give_up_at = self._give_up_at(envelope)
         while True:
             begun = await self._begin(envelope, give_up_at)
             match begun:
                 case Done(outcome=outcome):
-                    _log.info("turn.replayed", request_id=envelope.request_id)
+                    _log.info("turn.replayed")
+                    self._signals.result("replayed")
                     return await self._publish(envelope, outcome)
                 case Busy():
                     return await self._give_up(delivery, TurnDeadlineExceededError())
                 case New():
-                    settlement = await self._attempt(delivery, envelope.payload, begun, give_up_at)
+                    self._signals.claimed(envelope)
+                    settlement = await self._attempt(delivery, request, begun, give_up_at)
                     if settlement is not None:
                         return settlement
                 case _:
@@ -141,19 +152,25 @@ class TurnHandler:
             ):
                 result = await self._run(delivery, request, begun, give_up_at)
                 if isinstance(result, Ended):
-                    await self._commit(claim, result)
+                    with self._signals.commit(envelope):
+                        await self._commit(claim, result)
         except FencedError:
-            _log.warning("turn.fenced", request_id=envelope.request_id, fence=claim.fence)
+            _log.warning("turn.fenced", fence=claim.fence)
+            self._signals.result("fenced")
             return Release()
         except (TransportUnavailableError, QueueFullError):
             await self._abandon(claim)
+            self._signals.result("released")
             return Release()
         except BaseException:
             await asyncio.shield(self._abandon(claim))
+            self._signals.result("released")
             raise
         match result:
             case Ended():
-                return await self._publish(envelope, _outcome(claim, result))
+                outcome = _outcome(claim, result)
+                self._note_end(outcome)
+                return await self._publish(envelope, outcome)
             case GaveUp(error=error):
                 await self._abandon(claim)
                 return await self._give_up(delivery, error)
@@ -180,8 +197,16 @@ class TurnHandler:
             sessions=self._sessions,
             publisher=self._publisher,
             clock=self._clock,
+            signals=self._signals,
         )
         return await attempt.run(left)
+
+    def _note_end(self, outcome: Outcome) -> None:
+        self._signals.result("ended")
+        self._signals.ended(outcome)
+        _log.info(
+            "turn.committed", status_code=outcome.status_code, chunks=outcome.chunk_count
+        )
 
     async def _again(
         self, delivery: Delivery, result: TryAgain, give_up_at: float
@@ -189,7 +214,11 @@ class TurnHandler:
         if result.spends_attempt:
             if delivery.attempt >= self._options.max_attempts:
                 return await self._give_up(delivery, self._exhausted())
+            self._signals.result("retry")
+            self._signals.retry("agent")
             return Retry(result.after)
+        self._signals.result("throttled")
+        self._signals.retry("throttled")
         pause = self._options.throttle_pause if result.after is None else result.after
         left = give_up_at - asyncio.get_running_loop().time()
         await asyncio.sleep(max(0.0, min(pause, left)))
@@ -219,9 +248,10 @@ class TurnHandler:
     async def _publish(self, envelope: Envelope, outcome: Outcome) -> Settlement:
         """Publish what the ledger holds; on failure hand back, so that it is replayed."""
         try:
-            await self._publisher.outcome(envelope, outcome)
+            with self._signals.publish(envelope):
+                await self._publisher.outcome(envelope, outcome)
         except (TransportUnavailableError, QueueFullError):
-            _log.error("turn.unpublished", request_id=envelope.request_id)
+            _log.error("turn.unpublished")
             return Release()
         except PayloadTooLargeError as error:
             # The turn is committed and must not run again; its caller learns why there is no text.
@@ -234,12 +264,14 @@ class TurnHandler:
     async def _give_up(self, delivery: Delivery, error: TurnlineError) -> Settlement:
         """Answer with a failure and keep the message as a dead letter."""
         failure = Failure.from_error(error)
-        _log.error("turn.failed", request_id=delivery.envelope.request_id, code=failure.code)
+        _log.error("turn.failed", code=failure.code)
+        self._signals.result("gave_up")
+        self._signals.gave_up(error.code)
         try:
             await self._publisher.failure(delivery.envelope, failure, attempt=delivery.attempt)
         except (TransportUnavailableError, QueueFullError):
             return Release()
-        return Bury(f"{failure.code}: {failure.message}")
+        return Bury(f"{failure.code}: {failure.message}", error.code)
 
     async def answer_exhausted(self, delivery: Delivery) -> None:
         """Tell the caller that handling broke on the last attempt; the message is buried next."""

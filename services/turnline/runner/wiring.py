@@ -5,6 +5,7 @@ from turnline.config import Settings
 from turnline.hosting import Backends, Backoff, ConsumeLoop, ConsumeOptions, LeaseKeeper
 from turnline.runner.handler import RunnerOptions, TurnHandler
 from turnline.runner.publish import Publisher
+from turnline.runner.signals import RunnerSignals
 
 
 def runner_loop(
@@ -29,6 +30,7 @@ def runner_loop(
         publisher=Publisher(backends.transport.output),
         keeper=keeper,
         clock=backends.clock,
+        signals=RunnerSignals(backends.metrics, backends.tracing, backends.clock),
         options=RunnerOptions(
             max_attempts=execution.queues.input.max_receive_count,
             lease_seconds=settings.session.lease,
@@ -40,6 +42,7 @@ def runner_loop(
         handler=handler,
         answer_exhausted=handler.answer_exhausted,
         keeper=keeper,
+        metrics=backends.metrics,
         options=ConsumeOptions(
             name="input",
             consumers=execution.queues.input.no_of_consumers,
