@@ -10,7 +10,6 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from opentelemetry import trace
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -270,9 +269,9 @@ async def test_spans_reach_a_collector_over_http(path: str) -> None:
         assert await tracing.shutdown(seconds=10)
 
     ((where, body),) = collector.received
-    (sent,) = ExportTraceServiceRequest.FromString(body).resource_spans
     assert where == "/v1/traces"
-    assert sent.scope_spans[0].spans[0].name == "turn.push"
+    assert b"turn.push" in body
+    assert b"gateway" in body
 
 
 def test_without_an_endpoint_a_clients_context_is_handed_on() -> None:
