@@ -10,6 +10,7 @@ heads are ever taken, and a head leaves its place only for good.
 
 import heapq
 import itertools
+import math
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 
@@ -100,14 +101,11 @@ class Backlog:
         """When the oldest message came; None when empty.  Costs a step per group."""
         return min((group.messages[0].arrived for group in self._groups.values()), default=None)
 
-    def next_event(self) -> float | None:
-        """When the next lease or pause ends; None when there is none."""
-        moments = []
-        if self._leases:
-            moments.append(next(iter(self._leases)).until)
-        if self._pauses:
-            moments.append(self._pauses[0][0])
-        return min(moments, default=None)
+    def next_event(self) -> float:
+        """When the next lease or pause ends; infinity when there is none."""
+        lease_end = next(iter(self._leases)).until if self._leases else math.inf
+        pause_end = self._pauses[0][0] if self._pauses else math.inf
+        return min(lease_end, pause_end)
 
     def add(self, raw: bytes, group_name: str, now: float) -> None:
         """Put a message at the end of its group.

@@ -38,7 +38,7 @@ class InMemoryHarness:
     def __init__(self) -> None:
         self._clock = FakeClock()
         self.time = _HandMovedTime(self._clock)
-        self.patience_seconds = 5.0
+        self.patience_seconds = 2.0
         self.capabilities = Capabilities(durable=False, max_bytes=DEFAULT_BOUNDS.max_bytes)
 
     def open(self, bounds: Bounds) -> AbstractAsyncContextManager[Transport]:

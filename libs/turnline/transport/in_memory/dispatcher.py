@@ -6,6 +6,7 @@ Leases and pauses end by one timer per queue, whatever the number of messages.
 
 import asyncio
 import logging
+import math
 from collections import OrderedDict
 
 from turnline.errors import FencedError, TransportUnavailableError, UndecodableError
@@ -162,8 +163,7 @@ class Dispatcher:
         return now
 
     def _pass_time(self, now: float) -> None:
-        moment = self.backlog.next_event()
-        if moment is not None and moment <= now:
+        if self.backlog.next_event() <= now:
             self.backlog.pass_time(now)
             self._serve(now)
 
@@ -202,7 +202,7 @@ class Dispatcher:
 
     def _arm(self) -> None:
         moment = self.backlog.next_event()
-        if moment is None or (self._timer is not None and self._timer_at <= moment):
+        if moment == math.inf or (self._timer is not None and self._timer_at <= moment):
             return
         if self._timer is not None:
             self._timer.cancel()

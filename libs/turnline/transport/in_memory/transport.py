@@ -8,8 +8,11 @@ from typing import Self
 
 from turnline.config import Settings
 from turnline.protocol.clock import Clock
-from turnline.transport.in_memory.options import InMemoryOptions
+from turnline.transport.in_memory.options import MIB, InMemoryOptions
 from turnline.transport.in_memory.queue import InMemoryQueue
+
+# What an envelope may hold beside the request body that the front door let in.
+_METADATA_BYTES = 64 * 1024
 
 
 class InMemoryTransport:
@@ -52,13 +55,17 @@ class InMemoryTransport:
 
 
 def open_transport(settings: Settings, clock: Clock) -> InMemoryTransport:
-    """Make the transport that `execution.queues.in_memory` describes; enter it to use it."""
+    """Make the transport that `execution.queues.in_memory` describes; enter it to use it.
+
+    A body that the front door lets in (`api.max_body_bytes`) fits on the queue.
+    """
     asked = settings.execution.queues.in_memory
     options = InMemoryOptions(
         ack_wait=asked.ack_wait,
         dedup_window=asked.dedup_window,
         max_messages=asked.max_messages,
         max_messages_per_session=asked.max_messages_per_session,
+        max_bytes=max(MIB, settings.api.max_body_bytes + _METADATA_BYTES),
         max_dead_letters=asked.max_dead_letters,
     )
     return InMemoryTransport(options, clock)
