@@ -61,8 +61,8 @@ def parse_chat_body(body: object) -> ChatBody:
         body: decoded JSON, of any type.
 
     Raises:
-        InvalidRequestError: names the field; MALFORMED_BODY for a body or field of a wrong type,
-            INVALID_REQUEST for a rule broken.
+        InvalidRequestError: names the field; MALFORMED_BODY for a body or field of a wrong type
+            and for a body that says nothing at all, INVALID_REQUEST for a rule broken.
     """
     parsed = read_chat_body(body)
     if not parsed.session_id:
@@ -76,7 +76,7 @@ def parse_chat_body(body: object) -> ChatBody:
             "a chat request must carry a 'prompt', a 'resume' block, "
             "or a prebuilt 'requests' list"
         )
-        raise InvalidRequestError(message, field="prompt")
+        raise malformed(message, "prompt")
     check_request(parsed.request)
     return parsed
 

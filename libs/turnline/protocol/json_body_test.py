@@ -170,11 +170,13 @@ def test_a_broken_rule_is_named_with_its_field(
     assert (error.code, error.field, error.message) == (Code.INVALID_REQUEST, field, message)
 
 
-@pytest.mark.parametrize("key", ["session_id", "prompt"])
-def test_a_missing_key_is_a_broken_rule(key: str) -> None:
+@pytest.mark.parametrize(
+    ("key", "code"), [("session_id", Code.INVALID_REQUEST), ("prompt", Code.MALFORMED_BODY)]
+)
+def test_a_missing_key_has_the_guides_status(key: str, code: Code) -> None:
     error = refusal({k: v for k, v in MINIMAL.items() if k != key})
 
-    assert (error.code, error.field) == (Code.INVALID_REQUEST, key)
+    assert (error.code, error.field) == (code, key)
 
 
 @pytest.mark.parametrize("instead", [{"resume": {}}, {"requests": [{"type": "text"}]}])

@@ -58,6 +58,7 @@ async def test_a_wrong_method_is_told_every_right_one(method: str, path: str, al
         b"[1]",
         b'"text"',
         b"null",
+        b'{"session_id": "s1"}',
         b'{"prompt": 5, "session_id": 7}',
         b'{"prompt": "\xff", "session_id": "s"}',
         b'{"prompt": "\\ud800", "session_id": "s"}',

@@ -90,7 +90,10 @@ async def test_many_files_together_are_bounded_too() -> None:
         (b"", "multipart/form-data"),
         (b"nonsense", "multipart/form-data; boundary=b"),
         (b"--b\r\n\r\nx\r\n--b--\r\n", "multipart/form-data; boundary=b"),
-        (b"--b\r\nContent-Disposition: form-data\r\n\r\nx\r\n--b--\r\n", "multipart/form-data; boundary=b"),
+        (
+            b"--b\r\nContent-Disposition: form-data\r\n\r\nx\r\n--b--\r\n",
+            "multipart/form-data; boundary=b",
+        ),
         (b"{}", "application/json"),
         (b"x", ""),
     ],

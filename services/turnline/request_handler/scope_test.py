@@ -1,7 +1,5 @@
 """With an AuthValidator the user is the scope: nobody reaches another's turns."""
 
-from typing import Any
-
 import httpx
 import pytest
 
@@ -15,7 +13,7 @@ STREAM = {"Accept": "text/event-stream"}
 class TokenIsUser(AuthValidator):
     """Takes tokens `user-<id>`; `old-<id>` is one that ended long ago."""
 
-    async def validate(self, token: str, context: Any = None) -> ValidationResult:
+    async def validate(self, token: str, context: object = None) -> ValidationResult:
         kind, _, user = token.partition("-")
         expires_at = 1.0 if kind == "old" else None
         return ValidationResult(
