@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 from typing import Any, cast
 
-import annotated_types
 import pytest
 import yaml
 
@@ -16,6 +15,7 @@ from turnline.config import (
     json_schema,
     load_settings,
 )
+from turnline.config.faults import limit
 from turnline.config.layers import Path as KeyPath
 from turnline.config.suggest import block_of, fields
 
@@ -85,13 +85,10 @@ def test_every_number_has_a_range_and_says_what_zero_means(path: KeyPath) -> Non
     if not {int, float} & {field.annotation, *getattr(field.annotation, "__args__", ())}:
         return
 
-    low = [rule.ge for rule in field.metadata if isinstance(rule, annotated_types.Ge)]
-    high = [rule.le for rule in field.metadata if isinstance(rule, annotated_types.Le)]
-
-    assert low
-    assert high
+    assert limit(field, "ge") is not None
+    assert limit(field, "le") is not None
     description = field.description or ""
-    assert bool(re.search(r"\b(?<!\d)0: ", description)) == (low[0] == 0)
+    assert bool(re.search(r"\b(?<!\d)0: ", description)) == (limit(field, "ge") == 0)
     assert ("Unset: " in description) == (field.default is None)
     assert "Default" in description or field.default is None
 

@@ -5,6 +5,7 @@ so that every leaf and every fault knows its variable.
 """
 
 import io
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,13 @@ SECRETS_PATH = "AK_SECRETS_PATH"
 POD_IP = "AK_POD_IP"
 
 NOT_SETTINGS = frozenset({CONFIG_PATH, SECRETS_PATH, POD_IP})
+
+# Kubernetes sets variables for every Service of the namespace; of one named `ak-gateway` they
+# begin with AK_GATEWAY_ (kubernetes.io, "Accessing the Service").
+_SERVICE_LINK = re.compile(
+    r"(_SERVICE_HOST|_SERVICE_PORT(_[A-Z0-9_]+)?|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)=.*"
+    r"|_PORT=(tcp|udp|sctp)://.*"
+)
 
 
 _FIELDS: dict[str, Any] = {
@@ -53,8 +61,12 @@ def environment_variables(environ: Mapping[str, str]) -> list[Variable]:
     return [
         Variable(name=name, value=value, origin=f"env {name}")
         for name, value in sorted(environ.items())
-        if value and name.upper().startswith(PREFIX)
+        if value and name.upper().startswith(PREFIX) and not _is_service_link(name, value)
     ]
+
+
+def _is_service_link(name: str, value: str) -> bool:
+    return DELIMITER not in name and bool(_SERVICE_LINK.search(f"{name}={value}"))
 
 
 def dotenv_variables(text: str) -> tuple[list[Variable], list[str]]:

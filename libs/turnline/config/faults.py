@@ -2,12 +2,11 @@
 
 import difflib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, get_args
 
-import annotated_types
 from pydantic import SecretStr, ValidationError
 from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails
 
 from turnline.config.layers import Layer, Leaf, Path
 from turnline.config.redact import redacted
@@ -18,15 +17,41 @@ _SHOWN_CHARACTERS = 60
 
 def describe_faults(error: ValidationError, leaves: Layer) -> list[str]:
     """Turn a validation error into lines; secrets and unknown keys' values are never shown."""
-    return [_line(details, leaves) for details in error.errors(include_url=False)]
+    lines = []
+    for details in error.errors(include_url=False):
+        path = tuple(str(part) for part in details["loc"])
+        raised = details.get("ctx", {}).get("error", details["msg"])
+        fault = _Fault(
+            kind=details["type"],
+            path=path,
+            value=details["input"],
+            text=str(raised),
+            leaf=_leaf(path, leaves),
+            field=fields().get(path),
+        )
+        origin = fault.leaf.origin if fault.leaf else "default"
+        lines.append(f"{origin}: {'.'.join(path)}: {_what(fault)}")
+    return lines
 
 
-def _line(details: ErrorDetails, leaves: Layer) -> str:
-    path = tuple(str(part) for part in details["loc"])
-    leaf = _leaf(path, leaves)
-    field = fields().get(path)
-    what = _what(details, path, leaf, field)
-    return f"{leaf.origin if leaf else 'default'}: {'.'.join(path)}: {what}"
+def limit(field: FieldInfo, bound: str) -> int | float | None:
+    """Return a field's `ge`, `le`, `min_length` or `max_length`; None if it has none."""
+    return next((getattr(rule, bound) for rule in field.metadata if hasattr(rule, bound)), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fault:
+    """One finding: pydantic's `kind` and `text`, and what was written where.
+
+    `leaf` is None when nothing was written, `field` when no setting has that name.
+    """
+
+    kind: str
+    path: Path
+    value: Any
+    text: str
+    leaf: Leaf | None
+    field: FieldInfo | None
 
 
 def _leaf(path: Path, leaves: Layer) -> Leaf | None:
@@ -39,50 +64,48 @@ def _leaf(path: Path, leaves: Layer) -> Leaf | None:
     return None
 
 
-def _what(details: ErrorDetails, path: Path, leaf: Leaf | None, field: FieldInfo | None) -> str:
-    value = details["input"]
-    match details["type"]:
+def _what(fault: _Fault) -> str:
+    match fault.kind:
         case "extra_forbidden":
-            return _unknown(path, leaf)
+            return _unknown(fault)
         case "missing":
-            return f"must be set when its block is declared; set it to {_allowed(field)}"
+            return f"must be set when its block is declared; set it to {_allowed(fault.field)}"
         case "model_type":
             return "is one value where a block of keys belongs; write its keys below it"
         case "value_error":
-            return str(details.get("ctx", {}).get("error", details["msg"]))
-        case _ if isinstance(value, Mapping):
-            return f"is a block where one value belongs; use {_allowed(field)}"
+            return fault.text
+        case _ if isinstance(fault.value, Mapping):
+            return f"is a block where one value belongs; use {_allowed(fault.field)}"
         case "string_type":
-            return f"{_shown(value, path, leaf, field)} is no text; put it in quotes"
+            return f"{_shown(fault)} is no text; put it in quotes"
         case "literal_error":
-            return _not_allowed(value, path, leaf, field)
+            return _not_a_choice(fault)
         case _:
-            return f"{_shown(value, path, leaf, field)} is not allowed; use {_allowed(field)}"
+            return f"{_shown(fault)} is not allowed; use {_allowed(fault.field)}"
 
 
-def _unknown(path: Path, leaf: Leaf | None) -> str:
-    nearest = nearest_key(path)
+def _unknown(fault: _Fault) -> str:
+    nearest = nearest_key(fault.path)
     if nearest is None:
-        siblings = [key[-1] for key in fields() if key[:-1] == path[:-1]]
+        siblings = [key[-1] for key in fields() if key[:-1] == fault.path[:-1]]
         return f"no setting has this name; here can stand {', '.join(siblings)}"
-    in_environment = leaf is not None and leaf.origin.startswith(("env ", ".env"))
-    name = environment_name(nearest) if in_environment else ".".join(nearest)
+    variable = fault.leaf is not None and fault.leaf.origin.startswith(("env ", ".env"))
+    name = environment_name(nearest) if variable else ".".join(nearest)
     return f"no setting has this name; did you mean {name}?"
 
 
-def _not_allowed(value: object, path: Path, leaf: Leaf | None, field: FieldInfo | None) -> str:
-    text = f"{_shown(value, path, leaf, field)} is not allowed; use {_allowed(field)}"
-    choices = _choices(field.annotation) if field else ()
-    close = difflib.get_close_matches(str(value).lower(), choices, n=1)
+def _not_a_choice(fault: _Fault) -> str:
+    text = f"{_shown(fault)} is not allowed; use {_allowed(fault.field)}"
+    choices = _choices(fault.field.annotation) if fault.field else ()
+    close = difflib.get_close_matches(str(fault.value).lower(), choices, n=1)
     return f"{text}; did you mean {close[0]}?" if close else text
 
 
-def _shown(value: object, path: Path, leaf: Leaf | None, field: FieldInfo | None) -> str:
-    hidden = field is None or SecretStr in _kinds(field.annotation)
-    if hidden or (leaf is not None and leaf.secret):
+def _shown(fault: _Fault) -> str:
+    hidden = fault.field is None or SecretStr in _kinds(fault.field.annotation)
+    if hidden or (fault.leaf is not None and fault.leaf.secret):
         return "the value (not shown)"
-    shown = redacted(value, name=path[-1])
-    text = repr(shown)
+    text = repr(redacted(fault.value, name=fault.path[-1]))
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 
@@ -96,9 +119,9 @@ def _allowed(field: FieldInfo | None) -> str:
     if bool in kinds:
         return "true or false"
     if int in kinds:
-        return f"a whole number{_range(field)}"
+        return f"a whole number from {limit(field, 'ge')} to {limit(field, 'le')}"
     if float in kinds:
-        return f"a number{_range(field)}"
+        return f"a number from {limit(field, 'ge')} to {limit(field, 'le')}"
     return f"text{_length(field)}"
 
 
@@ -111,14 +134,7 @@ def _choices(annotation: object) -> tuple[str, ...]:
     return tuple(kind for kind in _kinds(annotation) if isinstance(kind, str))
 
 
-def _range(field: FieldInfo) -> str:
-    low = [rule.ge for rule in field.metadata if isinstance(rule, annotated_types.Ge)]
-    high = [rule.le for rule in field.metadata if isinstance(rule, annotated_types.Le)]
-    return f" from {low[0]} to {high[0]}" if low and high else ""
-
-
 def _length(field: FieldInfo) -> str:
-    low = [rule.min_length for rule in field.metadata if isinstance(rule, annotated_types.MinLen)]
-    high = [rule.max_length for rule in field.metadata if isinstance(rule, annotated_types.MaxLen)]
-    at_least = f" of at least {low[0]} character(s)" if low else ""
-    return f"{at_least} and at most {high[0]}" if low and high else at_least
+    low, high = limit(field, "min_length"), limit(field, "max_length")
+    at_least = "" if low is None else f" of at least {low} character(s)"
+    return at_least if high is None else f"{at_least} and at most {high}"

@@ -329,3 +329,27 @@ def test_settings_cannot_be_changed_and_hide_secrets_in_their_text(tmp_path: Pat
     assert STRONG not in text
     assert "hunter2" not in text
     assert "pw77" not in text
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("AK_GATEWAY_SERVICE_HOST", "10.0.0.1"),
+        ("AK_GATEWAY_SERVICE_PORT", "8000"),
+        ("AK_GATEWAY_SERVICE_PORT_HTTP", "8000"),
+        ("AK_GATEWAY_PORT", "tcp://10.0.0.1:8000"),
+        ("AK_GATEWAY_PORT_8000_TCP", "tcp://10.0.0.1:8000"),
+        ("AK_GATEWAY_PORT_8000_TCP_ADDR", "10.0.0.1"),
+    ],
+)
+def test_what_kubernetes_sets_for_a_service_is_no_setting(
+    tmp_path: Path, variable: str, value: str
+) -> None:
+    assert load(tmp_path, **{variable: value}).settings == Settings()
+
+
+@pytest.mark.parametrize("variable", ["AK_API_PORT", "AK_WEBSOCKET_API_PUSH_PORT"])
+def test_a_setting_written_with_too_few_underscores_is_told(tmp_path: Path, variable: str) -> None:
+    (fault,) = faults(tmp_path, **{variable: "80"})
+
+    assert fault.startswith(f"env {variable}: no setting has this name; did you mean AK_")
