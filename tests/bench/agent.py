@@ -1,4 +1,4 @@
-"""The bench agent: says what its prompt tells it to, e.g. `sleep=1 chunks=1000 gap=0.01 size=100`."""
+"""The bench agent: does what its prompt says, e.g. `sleep=1 chunks=1000 gap=0.01 size=100`."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -170,7 +170,7 @@ class _FaultyConsumer:
         await self._inner.__aenter__()
         return self
 
-    async def __aexit__(self, *exc_info: Any) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         await self._inner.__aexit__(*exc_info)
 
     async def receive(self) -> Delivery:

@@ -1,7 +1,8 @@
-"""Judges a whole history: nothing lost, doubled, reordered or overlapping (DESIGN, guarantees 1-5)."""
+"""Judges a whole history: nothing lost, doubled, reordered or overlapping."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from turnline.protocol import ChatReply, Chunk
 from turnline.store import Gap, StoredReply, StreamItem
@@ -91,7 +92,7 @@ def _overlapping(history: History) -> list[str]:
     for run in history.runs:
         by_session[run.session_id].append(run)
     for session_id, runs in by_session.items():
-        for first, second in zip(runs, runs[1:], strict=False):
+        for first, second in pairwise(runs):
             if first.ended is not None and second.started < first.ended:
                 faults.append(f"two runs of {session_id} overlapped")
     return faults
@@ -123,7 +124,7 @@ def stream_faults(items: list[StreamItem]) -> list[str]:
             index = item.index
             text += item.delta
     end = ends[0]
-    if isinstance(end.payload, ChatReply) and attempt == end.attempt and end.chunk_count:
-        if text != end.payload.result:
-            faults.append("the text shown is not the text kept")
+    whole = isinstance(end.payload, ChatReply) and attempt == end.attempt and end.chunk_count
+    if whole and text != end.payload.result:
+        faults.append("the text shown is not the text kept")
     return faults

@@ -1,4 +1,4 @@
-"""Random workloads against dying, stalling and failing runners; each seed is one replayable history.
+"""Random workloads against dying and failing runners; each seed is one replayable history.
 
 To replay: `pytest tests/chaos/random_history_test.py -k seed7`.
 """
@@ -60,9 +60,7 @@ async def test_any_history_is_whole(seed: int) -> None:
     assert faults_of(history) == []
 
 
-async def _submit(
-    rig: Rig, rng: random.Random, workload: Workload
-) -> AsyncIterator[Admitted]:
+async def _submit(rig: Rig, rng: random.Random, workload: Workload) -> AsyncIterator[Admitted]:
     for number in range(workload.turns):
         session = f"s{rng.randrange(workload.sessions)}"
         admitted = await rig.submit(session, f"{session}-{number}")

@@ -1,4 +1,4 @@
-"""A pipeline whose runners can be killed and replaced, over one in_memory transport and its stores."""
+"""A pipeline whose runners can be killed and replaced, over one transport and its stores."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -10,7 +10,7 @@ from chaos.oracle import History, Run
 from turnline.agent import AgentRegistry, FatalAgentError, Turn, agent
 from turnline.frontdoor import Admission, Admitted, Submission
 from turnline.hosting import Backoff, ConsumeLoop, ConsumeOptions, LeaseKeeper
-from turnline.protocol import BEGINNING, ChatRequest, DeliveryMode, SessionKey
+from turnline.protocol import BEGINNING, ChatRequest, DeliveryMode, ReplyKey, SessionKey
 from turnline.protocol.clock import SystemClock
 from turnline.responder.handler import AnswerHandler, ResponderOptions
 from turnline.runner.handler import RunnerOptions, TurnHandler
@@ -81,6 +81,15 @@ class Rig:
         assert isinstance(reply, StoredReply)
         self.history.replies[admitted.request_id] = reply
         return reply
+
+    async def answered_with(self, key: ReplyKey, kind: type[object]) -> None:
+        """Wait until the stored answer is of a kind; for a redriven turn, whose stream has ended."""
+        async with asyncio.timeout(ANSWER_SECONDS):
+            while True:
+                reply = await self.replies.get(key)
+                if isinstance(reply, StoredReply) and isinstance(reply.payload, kind):
+                    return
+                await asyncio.sleep(0.005)  # noqa: ASYNC110 - a replaced end notifies nobody
 
     async def note_histories(self) -> History:
         """Note what each session's history holds at the end, and give the whole record."""

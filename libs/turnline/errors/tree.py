@@ -1,7 +1,7 @@
 """The exceptions Turnline raises.
 
     TurnlineError
-    ├── InvalidRequestError        a field of the request is missing, empty, too long or of a wrong type
+    ├── InvalidRequestError        a field of the request is missing, empty, too long or mistyped
     ├── PayloadTooLargeError       body or message over the limit
     ├── UnauthenticatedError       no token, or one the validator refuses
     ├── ForbiddenError             a valid caller may not do this
@@ -134,7 +134,7 @@ class QueueFullError(TurnlineError):
 
 
 class DrainingError(TurnlineError):
-    """The process is shutting down and takes or keeps no more work (retry elsewhere, now or soon)."""
+    """The process is shutting down and takes no more work (retry elsewhere, now or soon)."""
 
     code = Code.DRAINING
 

@@ -11,7 +11,6 @@ from turnline.telemetry import Metrics, Tracing, configure_tracing
 from turnline.transport import Transport
 from turnline.transport.registry import open_transport
 
-
 _FLUSH_SPANS_SECONDS = 2.0
 
 

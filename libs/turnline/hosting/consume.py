@@ -94,7 +94,7 @@ class ConsumeLoop:
 
     @property
     def reading(self) -> bool:
-        """Whether the loop takes deliveries; False before `run`, while draining and after a crash."""
+        """Whether it takes deliveries; False before `run`, while draining and after a crash."""
         return self._reading
 
     async def run(self, stop: asyncio.Event, *, grace: float) -> None:
@@ -104,9 +104,7 @@ class ConsumeLoop:
         Returns when every delivery is settled or left.
         """
         async with asyncio.TaskGroup() as tasks:
-            readers = [
-                tasks.create_task(self._read(tasks)) for _ in range(self._options.consumers)
-            ]
+            readers = [tasks.create_task(self._read(tasks)) for _ in range(self._options.consumers)]
             self._reading = True
             try:
                 await stop.wait()
@@ -187,7 +185,7 @@ class ConsumeLoop:
         except TurnlineError as error:
             burial = Bury(f"{error.code.value}: {error.message}", error.code)
             return await self._after_failure(delivery, burial, error)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a broken handler must not end the loop
             burial = Bury(f"handler raised {type(error).__name__}", Code.INTERNAL)
             return await self._after_failure(delivery, burial, error)
 

@@ -37,9 +37,10 @@ class Interruptible:
             self._task.cancel()
 
     async def __aenter__(self) -> Self:
-        self._task = asyncio.current_task()
-        assert self._task is not None, "needs a running task"
-        self._cancelling = self._task.cancelling()
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("an Interruptible needs a running task")
+        self._task, self._cancelling = task, task.cancelling()
         return self
 
     async def __aexit__(

@@ -51,8 +51,13 @@ class Ops:
     def routes(self) -> list[Route]:
         """The Starlette routes."""
         routes = [Route("/health", self._health), Route("/ready", self._ready)]
-        if self._render is not None:
-            routes.append(Route("/metrics", self._metrics))
+        if (render := self._render) is not None:
+
+            async def metrics(_: Request) -> Response:
+                body, content_type = await render()
+                return Response(body, headers={"content-type": content_type})
+
+            routes.append(Route("/metrics", metrics))
         return routes
 
     async def _health(self, _: Request) -> Response:
@@ -60,7 +65,7 @@ class Ops:
         started = self._lifecycle.state is not State.STARTING
         draining = not self._lifecycle.accepting
         if dead and started and not draining:
-            return _json(503, {"status": "failed", "parts": {name: "stopped" for name in dead}})
+            return _json(503, {"status": "failed", "parts": dict.fromkeys(dead, "stopped")})
         return _json(200, {"status": "ok", "state": self._lifecycle.state.value})
 
     async def _ready(self, _: Request) -> Response:
@@ -86,11 +91,6 @@ class Ops:
         except TurnlineError as error:
             return error.code.value
         return ""
-
-    async def _metrics(self, _: Request) -> Response:
-        assert self._render is not None
-        body, content_type = await self._render()
-        return Response(body, headers={"content-type": content_type})
 
 
 def _json(status: int, body: dict[str, Any]) -> Response:

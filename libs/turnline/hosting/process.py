@@ -1,8 +1,8 @@
 """A process from start to exit code: event loop, signals, and faults told to people.
 
-    exit code 0   drained and stopped
-              1   a part failed; the log says which
-              78  the configuration does not fit (EX_CONFIG of sysexits.h); all faults are printed
+exit code 0   drained and stopped
+          1   a part failed; the log says which
+          78  the configuration does not fit (EX_CONFIG of sysexits.h); all faults are printed
 """
 
 import asyncio
@@ -40,12 +40,11 @@ def run_process(serve: Serve) -> int:
 async def _supervise(serve: Serve) -> int:
     lifecycle = Lifecycle()
     task = asyncio.current_task()
-    assert task is not None
 
     def on_signal() -> None:
         if lifecycle.accepting:
             lifecycle.drain()
-        else:
+        elif task is not None:
             task.cancel()
 
     loop = asyncio.get_running_loop()
@@ -53,7 +52,7 @@ async def _supervise(serve: Serve) -> int:
         loop.add_signal_handler(number, on_signal)
     try:
         await serve(lifecycle)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - last stop before the exit code
         return _exit_code(error)
     lifecycle.stop()
     return 0
@@ -63,7 +62,7 @@ def _exit_code(error: Exception) -> int:
     leaves = _leaves(error)
     faults = [leaf for leaf in leaves if isinstance(leaf, ConfigurationError)]
     for fault in faults:
-        print(fault, file=sys.stderr)
+        sys.stderr.write(f"{fault}\n")
     if len(faults) == len(leaves):
         return EXIT_CONFIGURATION
     _log.critical("process.failed", exc_info=error)

@@ -34,20 +34,11 @@ async def open_stores(settings: Settings, clock: Clock) -> AsyncIterator[Stores]
     Raises:
         ConfigurationError: this installation lacks an adapter; names every such setting.
     """
-    names = {
-        "execution.response_store.type": settings.execution.response_store.type,
-        "session.type": settings.session.type,
-    }
-    faults = [
-        f"{key}: this installation has no {name!r} store; use {', '.join(sorted(ADAPTERS))}"
-        for key, name in names.items()
-        if _adapter(name) is None
-    ]
-    if faults:
-        raise ConfigurationError(faults)
+    replies = _adapter(settings.execution.response_store.type)
+    sessions = _adapter(settings.session.type)
+    if replies is None or sessions is None:
+        raise ConfigurationError(_missing(settings))
     async with AsyncExitStack() as stack:
-        replies, sessions = (_adapter(name) for name in names.values())
-        assert replies is not None and sessions is not None
         yield Stores(
             replies=await stack.enter_async_context(replies.open_response_store(settings, clock)),
             sessions=await stack.enter_async_context(sessions.open_session_store(settings, clock)),
@@ -55,6 +46,19 @@ async def open_stores(settings: Settings, clock: Clock) -> AsyncIterator[Stores]
                 sessions.open_connection_store(settings, clock)
             ),
         )
+
+
+def _missing(settings: Settings) -> list[str]:
+    names = {
+        "execution.response_store.type": settings.execution.response_store.type,
+        "session.type": settings.session.type,
+    }
+    known = ", ".join(sorted(ADAPTERS))
+    return [
+        f"{key}: this installation has no {name!r} store; use {known}"
+        for key, name in names.items()
+        if _adapter(name) is None
+    ]
 
 
 def _adapter(name: str) -> ModuleType | None:

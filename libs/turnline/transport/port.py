@@ -90,7 +90,7 @@ class DeadLetter:
 
 
 class DeadLetters(Protocol):
-    """The dead-letter place of one queue.  Bounded; when full the oldest gives way, with a warning."""
+    """The dead letters of one queue.  Bounded; when full the oldest gives way, with a warning."""
 
     async def list(self, *, limit: int = 100, after: str = "") -> Sequence[DeadLetter]:
         """Give up to `limit` dead letters, oldest first, starting behind the id `after`."""
@@ -191,10 +191,14 @@ class Queue(Protocol):
     """One queue of a transport."""
 
     @property
-    def capabilities(self) -> Capabilities: ...
+    def capabilities(self) -> Capabilities:
+        """What the transport can do."""
+        ...
 
     @property
-    def dead_letters(self) -> DeadLetters: ...
+    def dead_letters(self) -> DeadLetters:
+        """What was given up on this queue."""
+        ...
 
     async def send(self, envelope: Envelope) -> bool:
         """Add an envelope; return False if one of its `dedup_id` came within the dedup window.
@@ -210,7 +214,9 @@ class Queue(Protocol):
         """Make a reader; several may read at once."""
         ...
 
-    async def stats(self) -> QueueStats: ...
+    async def stats(self) -> QueueStats:
+        """Count what is on the queue now; exact or the broker's estimate."""
+        ...
 
 
 class Transport(Protocol):
@@ -226,10 +232,14 @@ class Transport(Protocol):
     async def __aexit__(self, *exc_info: object) -> None: ...
 
     @property
-    def input(self) -> Queue: ...
+    def input(self) -> Queue:
+        """Requests, from request handlers and gateways to runners."""
+        ...
 
     @property
-    def output(self) -> Queue: ...
+    def output(self) -> Queue:
+        """Answers, from runners to responders."""
+        ...
 
     async def check(self) -> None:
         """Return if the broker answers now.

@@ -19,7 +19,7 @@ class AdminClient:
     url: str
     token: str
 
-    def call(self, method: str, path: str, **params: str | int) -> Any:
+    def call(self, method: str, path: str, **params: str | int) -> dict[str, Any]:
         """Call a route and give its JSON answer; a failure ends the command with its reason."""
         try:
             answer = httpx.request(
@@ -33,16 +33,19 @@ class AdminClient:
             _fail(f"cannot reach {self.url}: {error}")
         body = _json(answer)
         if answer.is_error:
-            detail = body.get("detail", {}) if isinstance(body, dict) else {}
+            detail = body.get("detail", {})
             _fail(f"{answer.status_code}: {detail.get('error', 'the server refused')}")
         return body
 
 
-def _json(answer: httpx.Response) -> Any:
+def _json(answer: httpx.Response) -> dict[str, Any]:
     try:
-        return answer.json()
+        body = answer.json()
     except ValueError:
-        _fail(f"{answer.status_code}: the answer is not JSON; is this a Turnline process?")
+        body = None
+    if not isinstance(body, dict):
+        _fail(f"{answer.status_code}: not an answer of Turnline; is the URL right?")
+    return body
 
 
 def _fail(message: str) -> NoReturn:
@@ -67,9 +70,7 @@ def queues(url: str, token: str) -> None:
     click.echo(f"{'queue':8}{'waiting':>9}{'in flight':>11}{'dead':>6}{'oldest':>10}")
     for name, row in stats.items():
         age = f"{row['oldest_age_seconds']:.1f} s"
-        click.echo(
-            f"{name:8}{row['waiting']:>9}{row['in_flight']:>11}{row['dead']:>6}{age:>10}"
-        )
+        click.echo(f"{name:8}{row['waiting']:>9}{row['in_flight']:>11}{row['dead']:>6}{age:>10}")
 
 
 _queue_option = click.option(

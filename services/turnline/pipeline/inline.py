@@ -1,4 +1,4 @@
-"""Explicit handlers, run inline: a web server with the user's routes and the operator's, no queue."""
+"""Explicit handlers, run inline: the user's routes and the operator's, and no queue."""
 
 from collections.abc import Sequence
 

@@ -57,7 +57,7 @@ class SingleProcess:
     rest_validator: AuthValidator | None = None
     socket_validator: AuthValidator | None = None
     socket_routes: Mapping[str, RouteHandler] = field(default_factory=dict)
-    started: Callable[[int], None] = lambda port: None
+    started: Callable[[int], None] = lambda _: None
 
 
 async def serve_single_process(
@@ -165,9 +165,7 @@ def _operator_routes(
         render_metrics=_scrape(backends) if settings.telemetry.metrics else None,
     )
     secret = settings.api.admin_token
-    admin = Admin(
-        transport=backends.transport, token=secret.get_secret_value() if secret else ""
-    )
+    admin = Admin(transport=backends.transport, token=secret.get_secret_value() if secret else "")
     return [*ops.routes(), *admin.routes()]
 
 

@@ -124,9 +124,7 @@ def _stream_frames(envelope: Envelope, items: list[StreamItem]) -> list[Frame]:
         request_id=envelope.request_id,
         after=_position_before(envelope),
     )
-    return [
-        {**frame, "type": "STREAM_CHUNK"} for item in items for _, frame in frames.frames(item)
-    ]
+    return [{**frame, "type": "STREAM_CHUNK"} for item in items for _, frame in frames.frames(item)]
 
 
 def _position_before(envelope: Envelope) -> Position:
@@ -145,9 +143,7 @@ def _position_before(envelope: Envelope) -> Position:
 
 def _held_end(reply: StoredReply) -> Frame:
     """The end of a stream nobody saw: the whole text in its `done` frame."""
-    frames = StreamFrames(
-        session_id=reply.session_id, request_id=reply.request_id, after=BEGINNING
-    )
+    frames = StreamFrames(session_id=reply.session_id, request_id=reply.request_id, after=BEGINNING)
     frame: Frame = {}
     for _, frame in frames.frames(reply):
         frame["type"] = "STREAM_CHUNK"

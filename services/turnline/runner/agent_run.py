@@ -60,7 +60,7 @@ class AgentRun:
                     self.reply = item
                 elif self._wants_events:
                     await self._put(item)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - an agent may raise anything
             self.error = error
         finally:
             try:

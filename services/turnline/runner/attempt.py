@@ -191,9 +191,7 @@ class Attempt:
     def _after_error(self, agent: Agent, error: Exception) -> Result:
         match error:
             case FatalAgentError():
-                _log.warning(
-                    "agent.refused", agent=agent.name, status_code=error.status_code
-                )
+                _log.warning("agent.refused", agent=agent.name, status_code=error.status_code)
                 return self._without_reply(
                     Failure(
                         code=Code.AGENT_FAILED.value,

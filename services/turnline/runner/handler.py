@@ -204,9 +204,7 @@ class TurnHandler:
     def _note_end(self, outcome: Outcome) -> None:
         self._signals.result("ended")
         self._signals.ended(outcome)
-        _log.info(
-            "turn.committed", status_code=outcome.status_code, chunks=outcome.chunk_count
-        )
+        _log.info("turn.committed", status_code=outcome.status_code, chunks=outcome.chunk_count)
 
     async def _again(
         self, delivery: Delivery, result: TryAgain, give_up_at: float
