@@ -116,13 +116,15 @@ class SessionLedger:
     def cancel(self, request_id: str, *, now: float) -> Cancelled:
         """Tell the turn's runner, or see to it that the turn never begins."""
         held = self._held
-        if held is not None and held.claim.request_id == request_id:
+        mine = held is not None and held.claim.request_id == request_id
+        self._let_go_expired(now)
+        if held is not None and mine:
+            # Told even if its lease ran out: it may still be at it, at somebody's cost.
             held.cancel.set()
-            if held.until > now:
-                return Cancelled.RUNNING
         if request_id in self._done:
             return Cancelled.DONE
-        self._let_go_expired(now)
+        if self._held is not None and mine:
+            return Cancelled.RUNNING
         self._end_cancelled(request_id)
         return Cancelled.QUEUED
 

@@ -45,6 +45,22 @@ class MemoryResponseOptions:
     max_chunk_bytes_per_reply: int = 32 * MIB
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryResponseUsage:
+    """What a MemoryResponseStore keeps now.
+
+    Attributes:
+        finished / pending: turns with and without an end.
+        bytes: about the memory they take, chunks included.
+        watched: keys somebody reads or waits for.
+    """
+
+    finished: int
+    pending: int
+    bytes: int
+    watched: int
+
+
 class MemoryResponseStore:
     """A ResponseStore that lives and ends with its process."""
 
@@ -56,6 +72,16 @@ class MemoryResponseStore:
         # An entry lives as long as a reader or waiter holds it.
         self._watches: WeakValueDictionary[ReplyKey, ReplyWatch] = WeakValueDictionary()
         self._weight = 0
+
+    @property
+    def usage(self) -> MemoryResponseUsage:
+        """What is kept now."""
+        return MemoryResponseUsage(
+            finished=len(self._finished),
+            pending=len(self._pending),
+            bytes=self._weight,
+            watched=len(self._watches),
+        )
 
     async def open(self, key: ReplyKey, *, session_id: str, fingerprint: str) -> Opened:
         """Record that a turn is admitted, if it is new."""

@@ -50,6 +50,11 @@ class MemorySessionStore:
         # One counter for all sessions: a fence stays unique when its session was evicted.
         self._fences = itertools.count(1)
 
+    @property
+    def size(self) -> int:
+        """How many sessions are kept now."""
+        return len(self._sessions)
+
     async def begin_turn(self, key: SessionKey, request_id: str, *, lease: float) -> Begun:
         """Claim a session for a turn."""
         now = self._clock.monotonic()

@@ -133,6 +133,15 @@ class CancelCases(SessionCases):
 
         assert is_cancelled(await other.begin_turn(KEY, "t1", lease=LONG))
 
+    async def test_a_cancelled_turn_whose_runner_died_has_ended(
+        self, store: SessionStore, other: SessionStore, time: StoreTime
+    ) -> None:
+        await begin(store, "t1", lease=LEASE * time.tick)
+        await other.cancel_turn(KEY, "t1")
+        await time.pass_ticks(LEASE + 1)
+
+        assert await other.cancel_turn(KEY, "t1") is Cancelled.DONE
+
     async def test_a_lapsed_turn_is_cancelled_like_a_queued_one(
         self, store: SessionStore, other: SessionStore, time: StoreTime
     ) -> None:
