@@ -124,7 +124,7 @@ def stream_faults(items: list[StreamItem]) -> list[str]:
             index = item.index
             text += item.delta
     end = ends[0]
-    whole = isinstance(end.payload, ChatReply) and attempt == end.attempt and end.chunk_count
-    if whole and text != end.payload.result:
+    kept = end.payload.result if isinstance(end.payload, ChatReply) else None
+    if kept is not None and attempt == end.attempt and end.chunk_count and text != kept:
         faults.append("the text shown is not the text kept")
     return faults
