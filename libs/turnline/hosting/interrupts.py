@@ -5,7 +5,7 @@ drain whose grace is over.  Outer cancellation passes through untouched.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -14,6 +14,8 @@ from turnline.errors import TurnlineError
 from turnline.telemetry import get_logger
 
 _log = get_logger("hosting")
+
+Work = Callable[[], Coroutine[Any, Any, None]]
 
 # The loop keeps only weak references to tasks; without this one the collector could end them.
 _LEFT_BEHIND: set[asyncio.Task[None]] = set()
@@ -64,24 +66,47 @@ class Interruptible:
             raise self._error from None
 
 
-@asynccontextmanager
-async def alongside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run `work` beside the block and cancel it when the block is left.
+class alongside:
+    """Run `work` beside an `async with` block and cancel it when the block is left.
 
     An error of `work` is logged and does not disturb the block: use it for watchers, whose loss
     costs promptness and never correctness.
     """
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-        if not task.cancelled() and (error := task.exception()) is not None:
+
+    def __init__(self, work: Work, *, after: float = 0.0) -> None:
+        """Wire it.
+
+        Args:
+            work: makes the coroutine to run.
+            after: seconds to wait before it starts, so that a block which ends sooner costs no
+                task.
+        """
+        self._work = work
+        self._after = after
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def __aenter__(self) -> None:
+        if self._after > 0:
+            self._timer = asyncio.get_running_loop().call_later(self._after, self._start)
+        else:
+            self._start()
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._task is None:
+            return
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        if not self._task.cancelled() and (error := self._task.exception()) is not None:
             _log.warning("watcher.failed", exc_info=error)
 
+    def _start(self) -> None:
+        self._task = asyncio.create_task(self._work())
 
-class Work:
+
+class LeftBehind:
     """A task run by `leave_behind`.
 
     Attributes:
@@ -93,7 +118,9 @@ class Work:
 
 
 @asynccontextmanager
-async def leave_behind(work: Coroutine[Any, Any, None], *, after: float) -> AsyncIterator[Work]:
+async def leave_behind(
+    work: Coroutine[Any, Any, None], *, after: float
+) -> AsyncIterator[LeftBehind]:
     """Run `work` in a task of its own for the length of the block.
 
     Leaving the block cancels it and waits `after` seconds for it to stop; if it does not, it is
@@ -101,7 +128,7 @@ async def leave_behind(work: Coroutine[Any, Any, None], *, after: float) -> Asyn
     ours and may ignore cancellation.
     """
     task = asyncio.create_task(work)
-    state = Work()
+    state = LeftBehind()
     try:
         yield state
     finally:

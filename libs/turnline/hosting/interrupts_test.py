@@ -91,17 +91,39 @@ async def test_alongside_ends_its_work_with_the_block() -> None:
         finally:
             stopped.set()
 
-    async with alongside(watch()):
+    async with alongside(watch):
         await asyncio.sleep(0)
 
     assert stopped.is_set()
+
+
+async def test_work_that_would_start_after_the_block_never_starts() -> None:
+    started = asyncio.Event()
+
+    async def watch() -> None:
+        started.set()
+
+    async with alongside(watch, after=30.0):
+        await asyncio.sleep(0)
+
+    assert not started.is_set()
+
+
+async def test_work_starts_when_its_time_has_come() -> None:
+    started = asyncio.Event()
+
+    async def watch() -> None:
+        started.set()
+
+    async with alongside(watch, after=0.001), asyncio.timeout(5):
+        await started.wait()
 
 
 async def test_a_failing_watcher_does_not_disturb_the_block() -> None:
     async def watch() -> None:
         raise RuntimeError("watcher")
 
-    async with alongside(watch()):
+    async with alongside(watch):
         await asyncio.sleep(0)
         reached = True
 

@@ -7,8 +7,9 @@ before anybody else may start, whether or not the store can be reached.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Self
 
 from turnline.errors import FencedError, TurnlineError
 from turnline.hosting.interrupts import Interruptible
@@ -22,15 +23,32 @@ _RENEWALS_PER_LEASE = 3
 _LONGEST_RETRY_SECONDS = 1.0
 
 
-class _Lease:
-    __slots__ = ("due", "expires", "renew", "scope", "seconds")
+class HeldLease(Interruptible):
+    """One lease, kept alive while its block runs; made by `LeaseKeeper.held`."""
 
-    def __init__(self, renew: Renew, seconds: float, now: float, scope: Interruptible) -> None:
+    def __init__(self, keeper: "LeaseKeeper", renew: Renew, seconds: float) -> None:
+        super().__init__()
+        self._keeper = keeper
         self.renew = renew
         self.seconds = seconds
-        self.scope = scope
-        self.due = now + seconds / _RENEWALS_PER_LEASE
-        self.expires = now + seconds
+        self.due = self.expires = 0.0
+
+    async def __aenter__(self) -> Self:
+        await super().__aenter__()
+        now = asyncio.get_running_loop().time()
+        self.due = now + self.seconds / _RENEWALS_PER_LEASE
+        self.expires = now + self.seconds
+        self._keeper.take(self)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._keeper.drop(self)
+        await super().__aexit__(kind, error, traceback)
 
 
 class LeaseKeeper:
@@ -39,30 +57,30 @@ class LeaseKeeper:
     def __init__(self, metrics: Metrics) -> None:
         self._lost = metrics.counter(names.LEASE_LOST_TOTAL)
         # Per lease length, in order of due time: renewing moves a lease to the end.
-        self._leases: dict[float, OrderedDict[_Lease, None]] = {}
+        self._leases: dict[float, OrderedDict[HeldLease, None]] = {}
         self._wake = asyncio.Event()
 
-    @asynccontextmanager
-    async def held(self, renew: Renew, *, seconds: float) -> AsyncIterator[Interruptible]:
-        """Keep a lease of `seconds` alive for the length of the block.
+    def held(self, renew: Renew, *, seconds: float) -> HeldLease:
+        """Keep a lease of `seconds` alive for the length of an `async with` block.
 
-        The lease must be fresh: it is taken to end `seconds` from now unless renewed.
+        The lease must be fresh: it is taken to end `seconds` from the block's start unless
+        renewed.
 
         Raises:
             FencedError: from the block, when the lease was lost while it ran.
         """
-        scope = Interruptible()
-        async with scope:
-            now = asyncio.get_running_loop().time()
-            lease = _Lease(renew, seconds, now, scope)
-            queue = self._leases.setdefault(seconds, OrderedDict())
-            if not queue:
-                self._wake.set()
-            queue[lease] = None
-            try:
-                yield scope
-            finally:
-                queue.pop(lease, None)
+        return HeldLease(self, renew, seconds)
+
+    def take(self, lease: HeldLease) -> None:
+        """Start keeping a lease; for `HeldLease`."""
+        queue = self._leases.setdefault(lease.seconds, OrderedDict())
+        if not queue:
+            self._wake.set()
+        queue[lease] = None
+
+    def drop(self, lease: HeldLease) -> None:
+        """Stop keeping a lease; for `HeldLease`."""
+        self._leases[lease.seconds].pop(lease, None)
 
     async def run(self) -> None:
         """Renew until cancelled."""
@@ -79,8 +97,8 @@ class LeaseKeeper:
                 except TimeoutError:
                     continue
 
-    def _take_due(self, now: float) -> list[_Lease]:
-        due: list[_Lease] = []
+    def _take_due(self, now: float) -> list[HeldLease]:
+        due: list[HeldLease] = []
         for queue in self._leases.values():
             while queue and (lease := next(iter(queue))).due <= now:
                 lease.due = now + lease.seconds / _RENEWALS_PER_LEASE
@@ -92,7 +110,7 @@ class LeaseKeeper:
         heads = [next(iter(queue)).due for queue in self._leases.values() if queue]
         return min(heads, default=None)
 
-    async def _renew(self, lease: _Lease) -> None:
+    async def _renew(self, lease: HeldLease) -> None:
         loop = asyncio.get_running_loop()
         queue = self._leases[lease.seconds]
         while lease in queue:
@@ -112,8 +130,8 @@ class LeaseKeeper:
                 lease.expires = asked + lease.seconds
             return
 
-    def _lose(self, lease: _Lease, error: FencedError) -> None:
+    def _lose(self, lease: HeldLease, error: FencedError) -> None:
         if self._leases[lease.seconds].pop(lease, lease) is None:
             self._lost.inc()
             _log.warning("delivery.lease_lost", reason=error.message)
-            lease.scope.interrupt(error)
+            lease.interrupt(error)

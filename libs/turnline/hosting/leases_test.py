@@ -15,7 +15,7 @@ LEASE = 0.06
 @pytest.fixture
 async def keeper() -> AsyncIterator[LeaseKeeper]:
     keeper = LeaseKeeper(Metrics(process=False))
-    async with alongside(keeper.run()):
+    async with alongside(keeper.run):
         yield keeper
 
 

@@ -9,13 +9,16 @@ import contextlib
 import socket
 from collections.abc import Generator
 from dataclasses import dataclass
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from turnline.errors import ConfigurationError
 
 _DATE_HEADER_SECONDS = 1.0
+_MAX_HELD_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +53,8 @@ class WebServer:
         self._options = options
         config = uvicorn.Config(
             app,
-            http="httptools",
+            http=_HttpProtocol,
+            proxy_headers=False,
             ws="websockets-sansio",
             ws_max_size=options.max_frame_bytes,
             ws_ping_interval=options.ping_interval,
@@ -79,6 +83,46 @@ class WebServer:
             await self._server.serve(sockets=[self._socket])
         finally:
             self._socket.close()
+
+
+class _Corked:
+    """A transport that writes once per pass of the loop.
+
+    uvicorn writes a response's head and body, and each piece of a stream, with a system call of
+    its own; written together they cost one.  At most `_MAX_HELD_BYTES` are held, and not beyond
+    the pass, so that the transport's flow control still works.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._held: list[bytes] = []
+        self._held_bytes = 0
+
+    def write(self, data: bytes) -> None:
+        if not self._held:
+            self._loop.call_soon(self._flush)
+        self._held.append(data)
+        self._held_bytes += len(data)
+        if self._held_bytes > _MAX_HELD_BYTES:
+            self._flush()
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._held:
+            held, self._held, self._held_bytes = self._held, [], 0
+            self._transport.write(held[0] if len(held) == 1 else b"".join(held))
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the transport has
+        return getattr(self._transport, name)
+
+
+class _HttpProtocol(HttpToolsProtocol):
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # uvicorn narrows it
+        super().connection_made(_Corked(transport, self.loop))  # type: ignore[arg-type] # stands in for it
 
 
 class _Server(uvicorn.Server):

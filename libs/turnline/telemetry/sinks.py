@@ -75,4 +75,5 @@ def _quoted(value: object) -> str:
 def _iso(timestamp: object) -> str:
     if not isinstance(timestamp, float | int):
         return str(timestamp)
-    return datetime.fromtimestamp(timestamp, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    # `isoformat` is several times faster than `strftime`, and this is on every turn's way.
+    return datetime.fromtimestamp(timestamp, UTC).isoformat(timespec="microseconds")[:-6] + "Z"

@@ -33,6 +33,10 @@ from turnline.telemetry import get_logger
 
 _log = get_logger("runner")
 
+# A cancel asked for meanwhile is found when the watch starts; a turn that is over by then never
+# needed one.
+_WATCH_AFTER_SECONDS = 0.05
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
@@ -110,7 +114,7 @@ class Attempt:
         except UnknownAgentError as error:
             return self._without_reply(Failure.from_error(error))
         turn = self._turn()
-        _log.info("turn.started", agent=agent.name, fence=self._claim.fence)
+        _log.debug("turn.started", agent=agent.name, fence=self._claim.fence)
         try:
             with self._signals.agent(self._envelope, agent.name):
                 run = await self._drive(agent, turn, seconds)
@@ -129,7 +133,7 @@ class Attempt:
         async with (
             asyncio.timeout(seconds),
             stop,
-            alongside(self._watch_cancel(stop)),
+            alongside(lambda: self._watch_cancel(stop), after=_WATCH_AFTER_SECONDS),
             running(agent, turn, wants_events=self._envelope.delivery_mode.streams) as run,
         ):
             async for batch in run.batches():
