@@ -223,7 +223,11 @@ async def _run(rig: Rig) -> None:
 async def _turn(rig: Rig, envelope: Envelope) -> None:
     request = envelope.payload
     words = request.prompt.split() if isinstance(request, ChatRequest) else []
-    numbers = {name: int(value) for name, _, value in (w.partition("=") for w in words) if value}
+    numbers = {
+        name: int(value)
+        for name, _, value in (word.partition("=") for word in words)
+        if value.isascii() and value.isdigit()
+    }
     if "hold" in words:
         await rig.released.wait()
     deltas = [f"w{index} " for index in range(numbers.get("chunks", 0))]
