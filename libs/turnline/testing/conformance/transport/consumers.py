@@ -33,7 +33,7 @@ class ConsumerCases(Topic):
                 await r.time.calm()
                 await r.send("session-1", "turn-1")
                 await r.send("session-2", "turn-2")
-                got = {(await task).envelope.request_id for task in (one, other)}
+                got = {(await r.soon(task)).envelope.request_id for task in (one, other)}
             assert got == {"turn-1", "turn-2"}
 
     async def test_one_envelope_goes_to_one_reader(self, rig: RigMaker) -> None:
@@ -54,7 +54,7 @@ class ConsumerCases(Topic):
             await r.time.calm()
             await r.send("session-1", "turn-1")
             await r.send("session-2", "turn-2")
-            got = {(await task).envelope.request_id for task in (one, other)}
+            got = {(await r.soon(task)).envelope.request_id for task in (one, other)}
             assert got == {"turn-1", "turn-2"}
 
     async def test_a_cancelled_wait_loses_nothing(self, rig: RigMaker) -> None:
@@ -91,7 +91,7 @@ class ConsumerCases(Topic):
                     await r.send("session", f"turn-{number}")
                     first.cancel()
                     await asyncio.wait([first])
-                    delivery = await (other if first.cancelled() else first)
+                    delivery = await r.soon(other if first.cancelled() else first)
                     assert delivery.attempt == 1
                     await delivery.ack()
 

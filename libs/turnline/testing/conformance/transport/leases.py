@@ -53,7 +53,7 @@ class LeaseCases(Topic):
                 await r.time.calm()
                 assert not pending.done()
                 await r.expire_leases()
-                assert (await pending).attempt == 2
+                assert (await r.soon(pending)).attempt == 2
 
     async def test_renewing_keeps_a_delivery_beyond_its_lease(self, rig: RigMaker) -> None:
         async with rig() as r:
@@ -76,6 +76,19 @@ class LeaseCases(Topic):
             await r.harness.crash(delivery)
             await r.expire_leases()
             assert (await r.receive()).attempt == 2
+
+    async def test_a_reader_that_waits_gets_what_was_dropped_after_a_renewal(
+        self, rig: RigMaker
+    ) -> None:
+        async with rig() as r:
+            await r.send("session", "turn")
+            delivery = await r.receive()
+            async with waiting(r.reader) as pending:
+                await r.time.pass_seconds(r.lease_seconds * 0.5)
+                await delivery.renew()
+                await r.harness.crash(delivery)
+                await r.expire_leases()
+                assert (await r.soon(pending)).attempt == 2
 
     async def test_renewing_spends_no_attempt(self, input_rig: RigMaker) -> None:
         async with input_rig() as r:

@@ -69,7 +69,7 @@ class PoisonCases(Topic):
             await r.time.calm()
             assert not pending.done()
             await r.send("session", "turn")
-            assert (await pending).envelope.request_id == "turn"
+            assert (await r.soon(pending)).envelope.request_id == "turn"
 
     async def test_it_can_be_purged(self, rig: RigMaker) -> None:
         async with rig() as r:

@@ -63,6 +63,11 @@ class Rig:
         async with asyncio.timeout(self.harness.patience_seconds):
             return await (consumer or self.reader).receive()
 
+    async def soon(self, pending: "asyncio.Task[Delivery]") -> Delivery:
+        """Give what a waiting task should have by now; see `waiting`."""
+        async with asyncio.timeout(self.harness.patience_seconds):
+            return await pending
+
     async def receive_each(self, count: int) -> dict[str, Delivery]:
         """Receive `count` deliveries, leaving them unsettled; by request id."""
         deliveries = [await self.receive() for _ in range(count)]

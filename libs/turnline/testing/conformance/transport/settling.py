@@ -3,7 +3,7 @@
 import pytest
 
 from turnline.errors import FencedError
-from turnline.testing.conformance.transport.rig import RigMaker
+from turnline.testing.conformance.transport.rig import RigMaker, waiting
 from turnline.testing.conformance.transport.settlements import SETTLEMENTS, settle
 from turnline.testing.conformance.transport.topic import Topic
 
@@ -32,6 +32,18 @@ class SettlingCases(Topic):
             await r.expect_nothing()
             await r.time.pass_seconds(2.0)
             assert (await r.receive()).attempt == 2
+
+    async def test_a_reader_that_waits_gets_a_retry_when_its_pause_ends(
+        self, rig: RigMaker
+    ) -> None:
+        async with rig() as r:
+            await r.send("session", "turn")
+            delivery = await r.receive()
+            async with waiting(r.reader) as pending:
+                await r.time.calm()
+                await delivery.retry(1.0)
+                await r.time.pass_seconds(2.0)
+                assert (await r.soon(pending)).attempt == 2
 
     async def test_a_retry_may_wait_longer_than_a_lease(self, input_rig: RigMaker) -> None:
         async with input_rig() as r:
