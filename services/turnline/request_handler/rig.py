@@ -111,6 +111,7 @@ class Rig:
     replies: MemoryResponseStore
     transport: InMemoryTransport
     client: httpx.AsyncClient
+    metrics: Metrics
     envelopes: list[Envelope] = field(default_factory=list)
     released: asyncio.Event = field(default_factory=asyncio.Event)
     accepting: bool = True
@@ -152,7 +153,8 @@ async def open_rig(options: RigOptions | None = None) -> AsyncIterator[Rig]:
         clock=clock,
         options=ChatOptions(reply_budget=options.reply_budget, turn_timeout=60.0),
     )
-    app = rest_app(build_routes(_parts(options, handler, waiting, clock)))
+    parts = _parts(options, handler, waiting, clock)
+    app = rest_app(build_routes(parts))
     asgi = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (
         httpx.AsyncClient(transport=asgi, base_url="http://turnline") as client,
@@ -166,6 +168,7 @@ async def open_rig(options: RigOptions | None = None) -> AsyncIterator[Rig]:
             replies=replies,
             transport=transport,
             client=client,
+            metrics=parts.metrics,
         )
         runner = tasks.create_task(_run(rig) if options.running else asyncio.sleep(0))
         try:
