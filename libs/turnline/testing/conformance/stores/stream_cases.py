@@ -445,6 +445,18 @@ class GapCases(ReplyCases):
         gap = Gap(attempt=1, first=0, last=5)
         assert items == [gap, *chunks(1, 6, 9), reply(chunks=10)]
 
+    async def test_a_chunk_that_came_before_pushes_none_out(
+        self, harness: ReplyHarness, time: StoreTime
+    ) -> None:
+        async with harness.open(ReplyLimits(max_chunks=4)) as store:
+            await add(store, 1, 0, 3)
+            await add(store, 1, 0, 1)
+            await store.put(KEY, reply(chunks=4))
+
+            items = await read_all(store, time)
+
+        assert items == [*chunks(1, 0, 3), reply(chunks=4)]
+
     async def test_a_slow_reader_is_told_exactly_what_it_missed(
         self, harness: ReplyHarness, time: StoreTime
     ) -> None:
