@@ -1,5 +1,7 @@
 """Cases: what was given up can be listed, shown, redriven and purged."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from turnline.errors import NotFoundError, QueueFullError, UndecodableError
@@ -23,7 +25,7 @@ async def _only_letter(r: Rig) -> DeadLetter:
     return letter
 
 
-def _names(letters: "list[DeadLetter] | tuple[DeadLetter, ...]") -> list[str]:
+def _names(letters: Sequence[DeadLetter]) -> list[str]:
     return [letter.envelope.request_id if letter.envelope else "" for letter in letters]
 
 
@@ -71,7 +73,7 @@ class DeadLetterCases(Topic):
         names = [f"turn-{number}" for number in range(12)]
         async with rig() as r:
             await _bury(r, *names)
-            assert _names([*await r.queue.dead_letters.list()]) == names
+            assert _names(await r.queue.dead_letters.list()) == names
 
     async def test_a_list_can_be_read_in_pages(self, rig: RigMaker) -> None:
         names = [f"turn-{number}" for number in range(7)]
@@ -80,7 +82,7 @@ class DeadLetterCases(Topic):
             pages: list[list[str]] = []
             after = ""
             while page := await r.queue.dead_letters.list(limit=3, after=after):
-                pages.append(_names([*page]))
+                pages.append(_names(page))
                 after = page[-1].id
             assert pages == [names[:3], names[3:6], names[6:]]
 
@@ -176,7 +178,7 @@ class DeadLetterCases(Topic):
             await _bury(r, "first", "second", "third")
             _, second, _ = await r.queue.dead_letters.list()
             assert await r.queue.dead_letters.purge(second.id) == 1
-            assert _names([*await r.queue.dead_letters.list()]) == ["first", "third"]
+            assert _names(await r.queue.dead_letters.list()) == ["first", "third"]
 
     async def test_all_can_be_purged(self, rig: RigMaker) -> None:
         async with rig() as r:
@@ -195,7 +197,7 @@ class DeadLetterCases(Topic):
     async def test_the_oldest_gives_way_when_there_are_too_many(self, rig: RigMaker) -> None:
         async with rig(Bounds(max_dead_letters=3)) as r:
             await _bury(r, "first", "second", "third", "fourth", "fifth")
-            assert _names([*await r.queue.dead_letters.list()]) == ["third", "fourth", "fifth"]
+            assert _names(await r.queue.dead_letters.list()) == ["third", "fourth", "fifth"]
 
     async def test_input_and_output_have_their_own(self, input_rig: RigMaker) -> None:
         async with input_rig() as r:

@@ -13,7 +13,8 @@ from turnline.protocol import (
     TraceContext,
 )
 
-ADMITTED_AT = 1_700_000_000.0
+# Long before any clock of a run, so that a renewed time cannot be mistaken for it.
+ADMITTED_AT = 1_600_000_000.0
 
 
 def request(session_id: str, request_id: str, *, scope: str = "", prompt: str = "") -> Envelope:

@@ -142,7 +142,7 @@ class LeaseCases(Topic):
             with pytest.raises(FencedError):
                 await settle(late, settlement)
             await r.expect_nothing()
-            assert await r.queue.dead_letters.list() == ()
+            assert list(await r.queue.dead_letters.list()) == []
             await holder.ack()
             assert await r.take(1) == ["next"]
 

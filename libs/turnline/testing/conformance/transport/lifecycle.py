@@ -1,6 +1,7 @@
 """Cases: entering, leaving, and what a transport says of itself."""
 
 import asyncio
+from contextlib import AsyncExitStack
 
 import pytest
 
@@ -11,6 +12,11 @@ from turnline.testing.conformance.transport.topic import Topic
 from turnline.transport import Consumer
 
 CLOSE_SECONDS = 10.0
+
+
+async def _expect_unavailable(consumer: Consumer) -> None:
+    with pytest.raises(TransportUnavailableError):
+        await consumer.receive()
 
 
 class LifecycleCases(Topic):
@@ -44,18 +50,25 @@ class LifecycleCases(Topic):
             await r.send("session-2", "second")
             await r.receive_each(2)
 
-    async def test_leaving_ends_a_wait(self, harness: TransportHarness) -> None:
-        async def read(consumer: Consumer) -> None:
-            with pytest.raises(TransportUnavailableError):
-                await consumer.receive()
-
+    async def test_leaving_a_reader_ends_its_wait(self, harness: TransportHarness) -> None:
         async with (
             asyncio.timeout(CLOSE_SECONDS),
             asyncio.TaskGroup() as tasks,
             harness.open(DEFAULT_BOUNDS) as transport,
             transport.input.consumer() as consumer,
         ):
-            tasks.create_task(read(consumer))
+            tasks.create_task(_expect_unavailable(consumer))
+            await harness.time.calm()
+
+    async def test_leaving_the_transport_ends_a_wait(self, harness: TransportHarness) -> None:
+        async with (
+            asyncio.timeout(CLOSE_SECONDS),
+            AsyncExitStack() as after,
+            asyncio.TaskGroup() as tasks,
+            harness.open(DEFAULT_BOUNDS) as transport,
+        ):
+            consumer = await after.enter_async_context(transport.input.consumer())
+            tasks.create_task(_expect_unavailable(consumer))
             await harness.time.calm()
 
     async def test_an_error_inside_comes_out_as_it_is(self, harness: TransportHarness) -> None:

@@ -138,7 +138,7 @@ class SettlingCases(Topic):
                 await settle(delivery, second)
             again = await r.receive()
             assert (again.envelope.request_id, again.attempt) == ("turn", 2)
-            assert await r.queue.dead_letters.list() == ()
+            assert list(await r.queue.dead_letters.list()) == []
 
     @pytest.mark.parametrize("settlement", SETTLEMENTS)
     async def test_a_settled_delivery_cannot_be_renewed(
