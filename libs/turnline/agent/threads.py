@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 from turnline.agent.port import RetryableAgentError
 
-DEFAULT_MAX_THREADS = 100
+DEFAULT_MAX_THREADS = 32
 MAX_UNREAD_ITEMS = 64
 
 T = TypeVar("T")
