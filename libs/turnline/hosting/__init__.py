@@ -8,8 +8,14 @@ from turnline.hosting.leases import LeaseKeeper
 from turnline.hosting.lifecycle import Lifecycle, State
 from turnline.hosting.ops import Ops
 from turnline.hosting.parts import Parts, run_parts
-from turnline.hosting.process import EXIT_CONFIGURATION, EXIT_FAILED, run_process
+from turnline.hosting.process import (
+    EXIT_CONFIGURATION,
+    EXIT_FAILED,
+    run_process,
+    serve_process,
+)
 from turnline.hosting.server import WebOptions, WebServer
+from turnline.hosting.settings import check_topology, read_settings, start
 
 __all__ = [
     "EXIT_CONFIGURATION",
@@ -27,8 +33,12 @@ __all__ = [
     "WebOptions",
     "WebServer",
     "alongside",
+    "check_topology",
     "leave_behind",
     "open_backends",
+    "read_settings",
     "run_parts",
     "run_process",
+    "serve_process",
+    "start",
 ]

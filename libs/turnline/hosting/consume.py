@@ -8,6 +8,7 @@ the lease is lost, left for whoever holds it now.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -27,6 +28,8 @@ from turnline.transport import (
 )
 
 _log = get_logger("hosting")
+
+_STOP_SECONDS = 0.25
 
 Handler = Callable[[Delivery], Awaitable[Settlement]]
 AnswerExhausted = Callable[[Delivery], Awaitable[None]]
@@ -100,7 +103,8 @@ class ConsumeLoop:
     async def run(self, stop: asyncio.Event, *, grace: float) -> None:
         """Consume until `stop` is set, then finish what runs within `grace` seconds.
 
-        What is not finished by then is cancelled and handed back without spending an attempt.
+        What is not finished by then is cancelled and handed back without spending an attempt;
+        code that does not stop when cancelled is waited for `_STOP_SECONDS` more at most.
         Returns when every delivery is settled or left.
         """
         async with asyncio.TaskGroup() as tasks:
@@ -119,8 +123,16 @@ class ConsumeLoop:
             async with asyncio.timeout(grace):
                 await self._idle.wait()
         except TimeoutError:
-            for worker in list(self._working):
-                worker.cancel()
+            self._cancel_all()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_STOP_SECONDS):
+                    await self._idle.wait()
+            # Whoever waits for code that does not stop leaves it behind when cancelled again.
+            self._cancel_all()
+
+    def _cancel_all(self) -> None:
+        for worker in list(self._working):
+            worker.cancel()
 
     async def _read(self, tasks: asyncio.TaskGroup) -> None:
         failures = 0

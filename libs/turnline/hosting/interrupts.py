@@ -124,8 +124,8 @@ async def leave_behind(
     """Run `work` in a task of its own for the length of the block.
 
     Leaving the block cancels it and waits `after` seconds for it to stop; if it does not, it is
-    left behind: it keeps its memory until it ends, and nobody waits for it.  For code that is not
-    ours and may ignore cancellation.
+    left behind: it keeps its memory until it ends, and nobody waits for it.  Cancelling the wait
+    leaves it behind at once.  For code that is not ours and may ignore cancellation.
     """
     task = asyncio.create_task(work)
     state = LeftBehind()
@@ -134,8 +134,10 @@ async def leave_behind(
     finally:
         if not task.done():
             task.cancel()
-            _, left = await asyncio.wait([task], timeout=after)
-            state.stuck = bool(left)
-            if left:
-                _LEFT_BEHIND.add(task)
-                task.add_done_callback(_LEFT_BEHIND.discard)
+            try:
+                await asyncio.wait([task], timeout=after)
+            finally:
+                if not task.done():
+                    state.stuck = True
+                    _LEFT_BEHIND.add(task)
+                    task.add_done_callback(_LEFT_BEHIND.discard)

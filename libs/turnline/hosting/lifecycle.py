@@ -47,11 +47,15 @@ class Lifecycle:
         """Whether new work may be taken."""
         return self._state in (State.STARTING, State.READY)
 
-    def ready(self) -> None:
-        """Start-up is complete; no-op once draining."""
+    def ready(self, *, port: int = 0) -> None:
+        """Start-up is complete; no-op once draining.
+
+        Args:
+            port: what clients reach this process at, for the log; 0 if nothing listens.
+        """
         if self._state is State.STARTING:
             self._state = State.READY
-            _log.info("process.ready")
+            _log.info("process.ready", port=port)
 
     def drain(self) -> None:
         """Take nothing new from here on."""

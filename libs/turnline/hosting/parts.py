@@ -11,15 +11,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from turnline.hosting.consume import ConsumeLoop
-from turnline.hosting.lifecycle import Lifecycle
+from turnline.hosting.lifecycle import Lifecycle, State
 from turnline.hosting.server import WebServer
+from turnline.telemetry import get_logger
 from turnline.transport import Queue
+
+_log = get_logger("hosting")
 
 Background = Callable[[], Awaitable[None]]
 Farewell = Callable[[], Awaitable[None]]
 
 _FLUSH_SECONDS = 1.0
 _SOCKET_SECONDS = 2.0
+_OVERRUN_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,34 +47,72 @@ class Parts:
     farewells: Sequence[Farewell] = field(default=())
 
 
-async def run_parts(parts: Parts, lifecycle: Lifecycle, *, grace: float) -> None:
+async def run_parts(
+    parts: Parts,
+    lifecycle: Lifecycle,
+    *,
+    grace: float,
+    on_ready: Callable[[], None] = lambda: None,
+) -> None:
     """Run the parts until the lifecycle drains, then stop them within `grace` seconds.
+
+    What does not stop in that time is cancelled.
+
+    Args:
+        on_ready: called when every part is up and work is taken.
 
     Raises:
         ExceptionGroup: a part failed; the others were cancelled.
     """
-    stop_answers, stop_web = asyncio.Event(), asyncio.Event()
     reserve = min(_FLUSH_SECONDS + _SOCKET_SECONDS + 1.0, grace / 2)
+    stop_answers, stop_web = asyncio.Event(), asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
         background = [tasks.create_task(_forever(work)) for work in parts.background]
-        responder = tasks.create_task(_consume(parts.responder, stop_answers, _FLUSH_SECONDS))
-        runner = tasks.create_task(_consume(parts.runner, lifecycle.draining, grace - reserve))
-        web = tasks.create_task(_serve(parts.web, stop_web))
+        running = _Running(
+            responder=tasks.create_task(_consume(parts.responder, stop_answers, _FLUSH_SECONDS)),
+            runner=tasks.create_task(_consume(parts.runner, lifecycle.draining, grace - reserve)),
+            web=tasks.create_task(_serve(parts.web, stop_web)),
+            stop_answers=stop_answers,
+            stop_web=stop_web,
+        )
         if parts.web is not None:
             await parts.web.started.wait()
-        lifecycle.ready()
+        lifecycle.ready(port=parts.web.port if parts.web else 0)
+        if lifecycle.state is State.READY:
+            on_ready()
         await lifecycle.draining.wait()
-        await runner
-        if parts.output is not None:
-            await _flush(parts.output)
-        lifecycle.close()
-        await _say_farewell(parts.farewells)
-        stop_answers.set()
-        await responder
-        stop_web.set()
-        await web
+        try:
+            async with asyncio.timeout(grace + _OVERRUN_SECONDS):
+                await _stop(parts, running, lifecycle)
+        except TimeoutError:
+            _log.error("process.overran", grace_seconds=grace)
+            background += [running.responder, running.runner, running.web]
         for task in background:
             task.cancel()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Running:
+    """The tasks of the parts, and what tells them to stop."""
+
+    responder: asyncio.Task[None]
+    runner: asyncio.Task[None]
+    web: asyncio.Task[None]
+    stop_answers: asyncio.Event
+    stop_web: asyncio.Event
+
+
+async def _stop(parts: Parts, running: _Running, lifecycle: Lifecycle) -> None:
+    """Stop the parts in order, once the lifecycle drains."""
+    await asyncio.wait([running.runner])
+    if parts.output is not None:
+        await _flush(parts.output)
+    lifecycle.close()
+    await _say_farewell(parts.farewells)
+    running.stop_answers.set()
+    await asyncio.wait([running.responder])
+    running.stop_web.set()
+    await asyncio.wait([running.web])
 
 
 async def _consume(loop: ConsumeLoop | None, stop: asyncio.Event, grace: float) -> None:

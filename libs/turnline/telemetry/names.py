@@ -167,8 +167,11 @@ def _event(name: str, help_text: str, *fields: str) -> EventSpec:
 
 EVENTS: tuple[EventSpec, ...] = (
     _event("process.starting", "Start-up begins.", "version", "topology", "transport", "mode"),
-    _event("process.ready", "Everything is up; work is taken.", "seconds"),
+    _event("process.ready", "Everything is up; work is taken.", "seconds", "port"),
     _event("process.draining", "SIGTERM came: nothing new is taken.", "grace_seconds", "in_flight"),
+    _event(
+        "process.overran", "Draining took too long; what was left is cancelled.", "grace_seconds"
+    ),
     _event("process.stopped", "The process is about to exit."),
     _event("process.failed", "A part of the process failed; it exits with code 1."),
     _event("config.warning", "A setting works but is likely not meant.", "setting", "reason"),

@@ -5,6 +5,7 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NoReturn
+from urllib.parse import quote
 
 import click
 import httpx
@@ -33,8 +34,9 @@ class AdminClient:
             _fail(f"cannot reach {self.url}: {error}")
         body = _json(answer)
         if answer.is_error:
-            detail = body.get("detail", {})
-            _fail(f"{answer.status_code}: {detail.get('error', 'the server refused')}")
+            detail = body.get("detail")
+            reason = detail.get("error") if isinstance(detail, dict) else None
+            _fail(f"{answer.status_code}: {reason or 'the server refused'}")
         return body
 
 
@@ -101,7 +103,7 @@ def list_letters(client: AdminClient, queue: str, limit: int, after: str) -> Non
 @click.pass_obj
 def show(client: AdminClient, queue: str, letter_id: str) -> None:
     """Show one dead letter, its bytes included."""
-    letter = client.call("GET", f"/admin/dlq/{queue}/{letter_id}")
+    letter = client.call("GET", _letter_path(queue, letter_id))
     raw = base64.b64decode(letter.pop("raw"))
     click.echo(json.dumps(letter, indent=2))
     click.echo(f"raw: {raw!r}")
@@ -113,7 +115,7 @@ def show(client: AdminClient, queue: str, letter_id: str) -> None:
 @click.pass_obj
 def redrive(client: AdminClient, queue: str, letter_id: str) -> None:
     """Put one dead letter back on its queue, as if never tried."""
-    client.call("POST", f"/admin/dlq/{queue}/{letter_id}/redrive")
+    client.call("POST", f"{_letter_path(queue, letter_id)}/redrive")
     click.echo(f"redriven: {letter_id}")
 
 
@@ -126,6 +128,10 @@ def purge(client: AdminClient, queue: str, letter_id: str | None, *, everything:
     """Delete one dead letter, or all of a queue with --all."""
     if (letter_id is None) != everything:
         raise click.UsageError("give either a LETTER_ID or --all")
-    path = f"/admin/dlq/{queue}" + (f"/{letter_id}" if letter_id else "")
+    path = _letter_path(queue, letter_id) if letter_id else f"/admin/dlq/{queue}"
     answer = client.call("DELETE", path)
     click.echo(f"purged: {answer['purged']}")
+
+
+def _letter_path(queue: str, letter_id: str) -> str:
+    return f"/admin/dlq/{queue}/{quote(letter_id, safe='')}"

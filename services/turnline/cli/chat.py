@@ -9,20 +9,15 @@ from typing import Any
 
 import click
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
+
+from turnline.cli.answer import Answer
 
 MAX_RECONNECTS = 5
 ANSWER_SECONDS = 600.0
 
-
-@dataclass(slots=True)
-class _Answer:
-    """What has come of one answer."""
-
-    request_id: str
-    position: str = ""
-    done: bool = False
-    queued: bool = False
+# Close codes that another connection would meet as well: refused, token expired, too many sockets.
+_FINAL_CODES = (1008, 4401, 4429)
 
 
 @dataclass(slots=True)
@@ -41,28 +36,36 @@ class _Client:
             )
         return self.socket
 
-    async def ask(self, prompt: str) -> None:
-        answer = _Answer(request_id=str(uuid.uuid4()))
-        for attempt in range(MAX_RECONNECTS):
+    async def ask(self, prompt: str) -> bool:
+        """Ask and show the answer, over as many connections as it takes; False if it failed."""
+        answer = Answer(
+            request_id=str(uuid.uuid4()),
+            text=lambda piece: click.echo(piece, nl=False),
+            note=lambda remark: click.echo(f"\n[{remark}]", err=True),
+        )
+        failures = 0
+        while not answer.done:
+            before = answer.position
             try:
                 await self._exchange(answer, prompt)
-                return
             except (ConnectionClosed, InvalidHandshake, OSError) as error:
                 self.socket = None
-                if attempt + 1 == MAX_RECONNECTS:
-                    raise click.ClickException(f"lost the server: {error}") from error
+                failures = failures + 1 if answer.position == before else 1
+                _check_hope(error, failures)
                 click.echo(f"\n[reconnecting: {error}]", err=True)
-                await asyncio.sleep(2**attempt * 0.2)
+                await asyncio.sleep(0.2 * 2 ** (failures - 1))
+        click.echo()
+        return not answer.failed
 
-    async def _exchange(self, answer: _Answer, prompt: str) -> None:
+    async def _exchange(self, answer: Answer, prompt: str) -> None:
         socket = await self.open()
+        answer.resuming = answer.queued
         await socket.send(json.dumps(self._request(answer, prompt)))
         async with asyncio.timeout(ANSWER_SECONDS):
             while not answer.done:
-                show(json.loads(await socket.recv()), answer)
-        click.echo()
+                answer.take(json.loads(await socket.recv()))
 
-    def _request(self, answer: _Answer, prompt: str) -> dict[str, Any]:
+    def _request(self, answer: Answer, prompt: str) -> dict[str, Any]:
         if answer.queued:
             return {
                 "route": "resume",
@@ -77,36 +80,13 @@ class _Client:
         }
 
 
-def show(frame: dict[str, Any], answer: _Answer) -> None:
-    """Print what a frame adds to an answer; frames of other turns are passed over."""
-    if frame.get("request_id") != answer.request_id:
-        return
-    kind = frame.get("type")
-    if kind == "CHAT_QUEUED":
-        answer.queued = True
-    elif kind == "SYSTEM_RESPONSE" and frame.get("status") == "FAILED":
-        answer.done = True
-        click.echo(f"[{frame.get('message')}]", err=True)
-    elif kind == "STREAM_CHUNK":
-        _show_chunk(frame, answer)
-
-
-def _show_chunk(frame: dict[str, Any], answer: _Answer) -> None:
-    event = frame.get("event", {}).get("type")
-    if event == "restart":
-        click.echo("\n[the answer starts again]", err=True)
-    elif event == "gap":
-        click.echo("\n[part of the answer was missed]", err=True)
-    click.echo(frame.get("delta", ""), nl=False)
-    sys.stdout.flush()
-    if "index" in frame and not frame["done"]:
-        answer.position = f"{frame['attempt']}-{frame['index']}"
-    if frame["done"]:
-        answer.done = True
-        if "error" in frame:
-            click.echo(f"[{frame['error']}]", err=True)
-        elif "result" in frame:
-            click.echo(frame["result"], nl=False)
+def _check_hope(error: Exception, failures: int) -> None:
+    """Give up when another connection would not help."""
+    close = error.rcvd if isinstance(error, ConnectionClosed) else None
+    if close is not None and close.code in _FINAL_CODES:
+        raise click.ClickException(f"the server refused: {close.reason}") from error
+    if failures >= MAX_RECONNECTS:
+        raise click.ClickException(f"lost the server: {error}") from error
 
 
 @click.command()
@@ -117,18 +97,27 @@ def _show_chunk(frame: dict[str, Any], answer: _Answer) -> None:
 def chat(prompt: str | None, url: str, token: str, session_id: str) -> None:
     """Talk to an agent.  With PROMPT: one question; without: line by line until end of input."""
     client = _Client(url, token, session_id or f"chat-{uuid.uuid4().hex[:8]}")
-    asyncio.run(_talk(client, prompt))
+    try:
+        answered = asyncio.run(_talk(client, prompt))
+    except InvalidURI as error:
+        raise click.BadParameter(f"{url} is no ws:// or wss:// URL") from error
+    except TimeoutError as error:
+        raise click.ClickException("no answer in time") from error
+    if not answered:
+        raise SystemExit(1)
 
 
-async def _talk(client: _Client, prompt: str | None) -> None:
+async def _talk(client: _Client, prompt: str | None) -> bool:
+    """Ask one question, or every line of the input; False if the last answer failed."""
     try:
         if prompt is not None:
-            await client.ask(prompt)
-            return
+            return await client.ask(prompt)
         click.echo(f"session {client.session_id}; end with Ctrl-D", err=True)
+        answered = True
         while line := await asyncio.to_thread(_read_line):
             if line.strip():
-                await client.ask(line.strip())
+                answered = await client.ask(line.strip())
+        return answered
     finally:
         if client.socket is not None:
             await client.socket.close()

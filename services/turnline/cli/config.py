@@ -1,14 +1,12 @@
 """`turnline config`: the settings in force, each with where it came from; secrets stay hidden."""
 
 import json
-import os
-from pathlib import Path
 
 import click
 
-from turnline.config import describe, effective_yaml, json_schema, load_settings
+from turnline.config import describe, effective_yaml, json_schema
 from turnline.errors import ConfigurationError
-from turnline.hosting import EXIT_CONFIGURATION
+from turnline.hosting import EXIT_CONFIGURATION, read_settings
 
 
 @click.command()
@@ -20,7 +18,7 @@ def config(*, schema: bool, as_yaml: bool) -> None:
         click.echo(json.dumps(json_schema(), indent=2))
         return
     try:
-        loaded = load_settings(environ=os.environ, cwd=Path.cwd())
+        loaded = read_settings()
     except ConfigurationError as error:
         click.echo(error, err=True)
         raise SystemExit(EXIT_CONFIGURATION) from error

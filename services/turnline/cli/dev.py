@@ -4,10 +4,6 @@ Listens on loopback.  REST is open; the WebSocket takes any token and believes i
 name, so that `turnline chat` works at once.  Never use it where others can reach it.
 """
 
-import importlib.util
-import os
-import signal
-import sys
 from pathlib import Path
 
 import click
@@ -15,10 +11,14 @@ from watchfiles import PythonFilter, run_process
 
 from turnline.agent import default_registry
 from turnline.auth import AuthValidator, ValidationResult
-from turnline.hosting import run_process as run_service
+from turnline.cli.agent_file import load_agents
+from turnline.config import Settings, Topology
+from turnline.hosting import Lifecycle, check_topology, serve_process, start
 from turnline.pipeline.single_process import SingleProcess, serve_single_process
-from turnline.pipeline.start import start
 from turnline.pipeline.websocket_routes import PipelineWebSocketHandler
+
+# A restart waits for running turns this long; below the 5 s after which watchfiles kills.
+RELOAD_GRACE_SECONDS = 2
 
 
 class AnyToken(AuthValidator):
@@ -31,52 +31,51 @@ class AnyToken(AuthValidator):
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--port", type=click.IntRange(0, 65535), help="Port; default api.port.")
-@click.option("--reload/--no-reload", default=True, show_default=True)
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="Port; 0: any free one; default api.port."
+)
+@click.option(
+    "--reload/--no-reload",
+    default=True,
+    show_default=True,
+    help="Restart when a Python file beside FILE changes.",
+)
 def dev(file: Path, port: int | None, *, reload: bool) -> None:
     """Run the agents of FILE with every client mode on http://127.0.0.1:8000."""
-    os.environ.setdefault("AK_API__HOST", "127.0.0.1")
-    if port is not None:
-        os.environ["AK_API__PORT"] = str(port)
-    path = str(file.resolve())
+    path = file.resolve()
+    overrides = {} if port is None else {"AK_API__PORT": str(port)}
     if not reload:
-        serve_file(path)
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+        serve_file(path, overrides)
+    overrides["AK_EXECUTION__DRAIN_GRACE"] = str(RELOAD_GRACE_SECONDS)
     run_process(
-        file.resolve().parent,
+        path.parent,
         target=serve_file,
-        args=(path,),
+        args=(path, overrides),
         watch_filter=PythonFilter(),
         callback=lambda changes: click.echo(f"reloading: {len(changes)} file(s) changed", err=True),
     )
 
 
-def serve_file(path: str) -> None:
+def serve_file(path: Path, overrides: dict[str, str]) -> None:
     """Load the agents of a file and serve them until told to stop; leaves the process."""
-    load_file(Path(path))
-    settings = start()
+    load_agents(path)
+    serve_process(lambda lifecycle: _serve(lifecycle, overrides))
+
+
+async def _serve(lifecycle: Lifecycle, overrides: dict[str, str]) -> None:
+    settings = start(defaults={"AK_API__HOST": "127.0.0.1"}, overrides=overrides)
+    check_topology(settings, Topology.SINGLE_PROCESS)
     what = SingleProcess(
         agents=default_registry,
         rest_validator=None,
         socket_validator=AnyToken(),
         socket_routes=PipelineWebSocketHandler.routes(),
+        started=lambda port: _announce(settings, port),
     )
-    click.echo(
-        f"agents {', '.join(default_registry.names())} on "
-        f"http://{settings.api.host}:{settings.api.port}  (docs: GET /openapi.json)",
-        err=True,
-    )
-    sys.exit(run_service(lambda life: serve_single_process(settings, life, what)))
+    await serve_single_process(settings, lifecycle, what)
 
 
-def load_file(path: Path) -> None:
-    """Import a file by path, as the module of its name; its agents register themselves."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise click.ClickException(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    sys.path.insert(0, str(path.parent))
-    spec.loader.exec_module(module)
-    if not default_registry.names():
-        raise click.ClickException(f"{path.name} registers no agent; decorate one with @agent")
+def _announce(settings: Settings, port: int) -> None:
+    url = f"http://{settings.api.host}:{port}"
+    names = ", ".join(default_registry.names())
+    click.echo(f"Turnline serves {names} on {url}  (API: {url}/openapi.json)")

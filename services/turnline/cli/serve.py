@@ -1,21 +1,19 @@
 """`turnline serve SERVICE`: run one service by name."""
 
-import importlib
+import pkgutil
 from pathlib import Path
 from types import MappingProxyType
 
 import click
 
-from turnline.cli.dev import load_file
+from turnline.cli.agent_file import load_agents
 
+# By name, so that a service's image needs no other service's dependencies.
 SERVICES = MappingProxyType(
     {
-        "all": "turnline.pipeline.main",
-        "request-handler": "turnline.request_handler.main",
-        "gateway": "turnline.gateway.main",
-        "runner": "turnline.runner.main",
-        "responder": "turnline.responder.main",
-        "push-endpoint": "turnline.push_endpoint.main",
+        "all": "turnline.pipeline:IOHandler.run",
+        "request-handler": "turnline.request_handler.main:main",
+        "runner": "turnline.pipeline:AgentRunner.run",
     }
 )
 
@@ -30,5 +28,7 @@ SERVICES = MappingProxyType(
 def serve(service: str, agents: Path | None) -> None:
     """Run SERVICE until SIGTERM; `all` is the whole pipeline in one process."""
     if agents is not None:
-        load_file(agents)
-    importlib.import_module(SERVICES[service]).main()
+        load_agents(agents.resolve())
+    elif service != "request-handler":
+        raise click.UsageError(f"{service} runs agents; name their file with --agents")
+    pkgutil.resolve_name(SERVICES[service])()

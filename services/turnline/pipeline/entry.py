@@ -4,7 +4,6 @@
 `turnline.hosting.process`.
 """
 
-import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -12,12 +11,11 @@ from starlette.routing import BaseRoute
 
 from turnline.agent import default_registry
 from turnline.auth import AuthValidator
-from turnline.config import Settings
+from turnline.config import Settings, Topology
 from turnline.errors import ConfigurationError
-from turnline.hosting import EXIT_CONFIGURATION, run_process
+from turnline.hosting import Lifecycle, check_topology, serve_process, start
 from turnline.pipeline.inline import serve_inline
 from turnline.pipeline.single_process import SingleProcess, serve_single_process
-from turnline.pipeline.start import start
 from turnline.pipeline.websocket_routes import PipelineWebSocketHandler
 
 
@@ -47,16 +45,16 @@ class RESTAPI:
         Args:
             auth_validator: when given, chat routes demand a token and /ws is served.
         """
-        settings = start()
         if handlers is not None or cls is not RESTAPI:
-            routes = [route for handler in handlers or () for route in handler.routes()]
-            sys.exit(run_process(lambda life: serve_inline(settings, life, routes)))
-        _need_in_memory(
-            settings,
-            "RESTAPI.run() boots the whole pipeline in one process and needs in_memory; "
-            "on a broker start IOHandler.run() and AgentRunner.run()",
+            serve_process(lambda life: _serve_inline(life, handlers or ()))
+        serve_process(
+            lambda life: _serve_pipeline(
+                life,
+                auth_validator,
+                elsewhere="RESTAPI.run() boots the whole pipeline in one process and needs "
+                "in_memory; on a broker start IOHandler.run() and AgentRunner.run()",
+            )
         )
-        _serve_single_process(settings, auth_validator)
 
 
 class IOHandler:
@@ -70,9 +68,7 @@ class IOHandler:
             auth_validator: adds /ws; its claims must hold a `userId`.  Chat routes then demand a
                 token too.
         """
-        settings = start()
-        _need_in_memory(settings, "this installation has in_memory only")
-        _serve_single_process(settings, auth_validator)
+        serve_process(lambda life: _serve_pipeline(life, auth_validator, elsewhere=_ONLY_IN_MEMORY))
 
 
 class AgentRunner:
@@ -81,45 +77,50 @@ class AgentRunner:
     @classmethod
     def run(cls) -> NoReturn:
         """Refuse: no transport of this installation reaches over processes."""
-        _refuse_separate(start(), "agent runner")
+        serve_process(lambda _: _refuse_separate(Topology.RUNNER))
 
 
 class WebSocketGateway:
     """The gateway in a process of its own; needs a broker."""
 
     @classmethod
-    def run(cls, *, auth_validator: AuthValidator) -> NoReturn:
+    def run(cls, *, auth_validator: AuthValidator) -> NoReturn:  # noqa: ARG003 - the guide's
         """Refuse: no transport of this installation reaches over processes."""
-        _refuse_separate(start(), "WebSocket gateway")
+        serve_process(lambda _: _refuse_separate(Topology.GATEWAY))
 
 
-def refuse(fault: str) -> NoReturn:
-    """Print a configuration fault and leave with its exit code."""
-    print(ConfigurationError([fault]), file=sys.stderr)
-    sys.exit(EXIT_CONFIGURATION)
+_ONLY_IN_MEMORY = "this installation has the in_memory transport only; set in_memory"
 
 
-def _serve_single_process(settings: Settings, validator: AuthValidator | None) -> NoReturn:
+async def _serve_inline(lifecycle: Lifecycle, handlers: Sequence[RESTRequestHandler]) -> None:
+    settings = start()
+    routes = [route for handler in handlers for route in handler.routes()]
+    await serve_inline(settings, lifecycle, routes)
+
+
+async def _serve_pipeline(
+    lifecycle: Lifecycle, validator: AuthValidator | None, *, elsewhere: str
+) -> None:
+    """Serve the whole pipeline; `elsewhere` says what to do on another transport than in_memory."""
+    settings = start()
+    _need_in_memory(settings, elsewhere)
+    check_topology(settings, Topology.SINGLE_PROCESS)
     what = SingleProcess(
         agents=default_registry,
         rest_validator=validator,
         socket_validator=validator,
         socket_routes=PipelineWebSocketHandler.routes(),
     )
-    sys.exit(run_process(lambda life: serve_single_process(settings, life, what)))
+    await serve_single_process(settings, lifecycle, what)
+
+
+async def _refuse_separate(topology: Topology) -> None:
+    settings = start()
+    check_topology(settings, topology)
+    _need_in_memory(settings, _ONLY_IN_MEMORY)
 
 
 def _need_in_memory(settings: Settings, fix: str) -> None:
     if settings.execution.queues.type != "in_memory":
-        refuse(f"execution.queues.type is {settings.execution.queues.type!r}: {fix}")
-
-
-def _refuse_separate(settings: Settings, part: str) -> NoReturn:
-    if settings.execution.queues.type == "in_memory":
-        refuse(
-            "execution.queues.type is 'in_memory': its queue lives inside one process, so a "
-            f"separate {part} cannot share it; use IOHandler.run(), which holds every part, "
-            "or choose a broker"
-        )
-    _need_in_memory(settings, "this installation has in_memory only")
-    raise AssertionError("unreachable")
+        fault = f"execution.queues.type: is {settings.execution.queues.type}; {fix}"
+        raise ConfigurationError([fault])

@@ -50,7 +50,7 @@ class SingleProcess:
         rest_validator: checks tokens of REST callers; None leaves REST open.
         socket_validator: checks tokens of sockets; None means no /ws.
         socket_routes: custom WebSocket routes by name.
-        started: called with the port when everything is up (tests, `dev`).
+        started: called with the port when everything is up.
     """
 
     agents: AgentRegistry
@@ -68,6 +68,7 @@ async def serve_single_process(
     Raises:
         ConfigurationError: the settings do not fit this topology, or the port is taken.
     """
+    what.agents.threads.resize(settings.execution.sync_agent_threads)
     async with open_backends(settings, SystemClock()) as backends:
         keeper = LeaseKeeper(backends.metrics)
         hub = open_hub(settings, backends, endpoint=LOCAL_ENDPOINT)
@@ -112,7 +113,6 @@ async def serve_single_process(
             routes.append(gateway.endpoint.route())
             background += [gateway.endpoint.run, gateway.refresh]
         web = WebServer(rest_app(routes), _web_options(settings))
-        what.started(web.port)
         parts = Parts(
             web=web,
             runner=runner,
@@ -121,7 +121,12 @@ async def serve_single_process(
             background=background,
             farewells=[waiting.close, lambda: hub.close_all(spread=_CLOSE_SPREAD_SECONDS)],
         )
-        await run_parts(parts, lifecycle, grace=settings.execution.drain_grace)
+        await run_parts(
+            parts,
+            lifecycle,
+            grace=settings.execution.drain_grace,
+            on_ready=lambda: what.started(web.port),
+        )
 
 
 def _loops(

@@ -86,11 +86,14 @@ async def running(agent: Agent, turn: Turn, *, wants_events: bool) -> AsyncItera
     it does afterwards reaches nobody.
     """
     run = AgentRun(wants_events=wants_events)
-    async with leave_behind(run.drive(agent, turn), after=STOP_SECONDS) as work:
-        try:
-            yield run
-        except BaseException:
-            turn.cancelled.set()
-            raise
-    if work.stuck:
-        _log.error("agent.stuck", agent=agent.name, request_id=turn.request_id)
+    work = None
+    try:
+        async with leave_behind(run.drive(agent, turn), after=STOP_SECONDS) as work:
+            try:
+                yield run
+            except BaseException:
+                turn.cancelled.set()
+                raise
+    finally:
+        if work is not None and work.stuck:
+            _log.error("agent.stuck", agent=agent.name, request_id=turn.request_id)

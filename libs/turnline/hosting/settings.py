@@ -1,0 +1,72 @@
+"""The settings of this process: read once, before anything else, and checked against its part.
+
+The only place besides `turnline.config` that touches the environment.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from turnline.config import (
+    Loaded,
+    Settings,
+    Topology,
+    load_settings,
+    topology_faults,
+    topology_warnings,
+)
+from turnline.errors import ConfigurationError
+from turnline.telemetry import configure_logging, get_logger
+
+_log = get_logger("hosting")
+
+
+def read_settings(
+    *, defaults: Mapping[str, str] | None = None, overrides: Mapping[str, str] | None = None
+) -> Loaded:
+    """Read the settings from the environment and the working directory.
+
+    Args:
+        defaults: `AK_` variables for those the environment does not have.
+        overrides: `AK_` variables that outrank the environment's.
+
+    Raises:
+        ConfigurationError: lists every fault.
+    """
+    environ = {**(defaults or {}), **os.environ, **(overrides or {})}
+    return load_settings(environ=environ, cwd=Path.cwd())
+
+
+def start(
+    *, defaults: Mapping[str, str] | None = None, overrides: Mapping[str, str] | None = None
+) -> Settings:
+    """Read the settings as `read_settings` does, and have the logs written as they say.
+
+    Raises:
+        ConfigurationError: lists every fault.
+    """
+    settings = read_settings(defaults=defaults, overrides=overrides).settings
+    configure_logging(
+        settings.logging.ak.level or "info",
+        settings.logging.format,
+        library_level=settings.logging.system.level or "warning",
+    )
+    return settings
+
+
+def check_topology(settings: Settings, topology: Topology) -> None:
+    """Refuse settings this part cannot work with; log what is likely not meant.
+
+    Raises:
+        ConfigurationError: lists every fault, each with its fix.
+    """
+    if faults := topology_faults(settings, topology=topology):
+        raise ConfigurationError(faults)
+    for warning in topology_warnings(settings, topology=topology):
+        _log.warning("config.warning", setting=warning.setting, reason=warning.reason)
+    _log.info(
+        "process.starting",
+        topology=topology.value,
+        transport=settings.execution.queues.type,
+        mode=settings.execution.mode,
+    )
