@@ -9,9 +9,12 @@ import pytest
 from turnline.store import Connection, ConnectionStore
 from turnline.store.memory import MemoryConnectionOptions, MemoryConnectionStore
 from turnline.testing import FakeClock
-from turnline.testing.conformance.stores.connections import ConnectionStoreSuite
-from turnline.testing.conformance.stores.fake_time import FakeStoreTime
-from turnline.testing.conformance.stores.harness import ConnectionHarness, ConnectionLimits
+from turnline.testing.conformance.stores import (
+    ConnectionHarness,
+    ConnectionLimits,
+    ConnectionStoreSuite,
+    FakeStoreTime,
+)
 
 
 class _Harness:

@@ -8,9 +8,12 @@ import pytest
 
 from turnline.store import ResponseStore
 from turnline.store.memory import MemoryResponseOptions, MemoryResponseStore
-from turnline.testing.conformance.stores.fake_time import FakeStoreTime
-from turnline.testing.conformance.stores.harness import ReplyHarness, ReplyLimits
-from turnline.testing.conformance.stores.responses import ResponseStoreSuite
+from turnline.testing.conformance.stores import (
+    FakeStoreTime,
+    ReplyHarness,
+    ReplyLimits,
+    ResponseStoreSuite,
+)
 
 
 class _Harness:

@@ -8,9 +8,12 @@ import pytest
 
 from turnline.store import SessionStore
 from turnline.store.memory import MemorySessionOptions, MemorySessionStore
-from turnline.testing.conformance.stores.fake_time import FakeStoreTime
-from turnline.testing.conformance.stores.harness import SessionHarness, SessionLimits
-from turnline.testing.conformance.stores.sessions import SessionStoreSuite
+from turnline.testing.conformance.stores import (
+    FakeStoreTime,
+    SessionHarness,
+    SessionLimits,
+    SessionStoreSuite,
+)
 
 
 class _Harness:

@@ -1,19 +1,31 @@
-"""Suites that define a store; import them from `responses`, `sessions` and `connections`."""
+"""Suites that define the three stores, and what an adapter provides to run them."""
 
-import pytest
-
-# So that a failing case shows its values: pytest rewrites asserts only in test files otherwise.
-pytest.register_assert_rewrite(
-    *(
-        f"{__name__}.{module}"
-        for module in (
-            "cancel_cases",
-            "claim_cases",
-            "commit_cases",
-            "connections",
-            "ledger_model",
-            "reply_cases",
-            "stream_cases",
-        )
-    )
+from turnline.testing.conformance.stores.connections import ConnectionStoreSuite
+from turnline.testing.conformance.stores.fake_time import FakeStoreTime
+from turnline.testing.conformance.stores.harness import (
+    ConnectionHarness,
+    ConnectionLimits,
+    Harness,
+    ReplyHarness,
+    ReplyLimits,
+    SessionHarness,
+    SessionLimits,
+    StoreTime,
 )
+from turnline.testing.conformance.stores.responses import ResponseStoreSuite
+from turnline.testing.conformance.stores.sessions import SessionStoreSuite
+
+__all__ = [
+    "ConnectionHarness",
+    "ConnectionLimits",
+    "ConnectionStoreSuite",
+    "FakeStoreTime",
+    "Harness",
+    "ReplyHarness",
+    "ReplyLimits",
+    "ResponseStoreSuite",
+    "SessionHarness",
+    "SessionLimits",
+    "SessionStoreSuite",
+    "StoreTime",
+]
