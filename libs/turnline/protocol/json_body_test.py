@@ -387,6 +387,12 @@ def test_attributes_win_over_the_body() -> None:
     assert (envelope.request_id, envelope.user_id) == ("attribute", "attribute")
 
 
+def test_an_envelope_without_a_user_is_not_given_the_one_in_its_body() -> None:
+    envelope = replace(REQUEST, user_id="")
+
+    assert decode_json_body(*encode_json_body(envelope)).user_id == ""
+
+
 def test_plain_attributes_of_the_guide_are_passed_through() -> None:
     raw = orjson.dumps(MINIMAL)
 

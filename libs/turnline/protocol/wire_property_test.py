@@ -30,7 +30,7 @@ from turnline.protocol.json_body import (
 )
 
 settings.register_profile(
-    "wire", max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "wire", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 wire = settings(settings.get_profile("wire"))
 
