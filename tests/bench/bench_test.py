@@ -1,0 +1,27 @@
+"""The bench itself works: a small run of a case against a real server gives its figures."""
+
+from bench.agent import read_directives
+from bench.cases import CASES, percentile, rest_latency
+from bench.run import median_of
+from bench.server import running, turnline_command
+
+
+def test_directives_are_read_from_the_prompt() -> None:
+    assert read_directives("sleep=1 chunks=3 hello unknown=4") == {"sleep": 1.0, "chunks": 3.0}
+
+
+def test_percentiles_and_medians() -> None:
+    assert percentile([3.0, 1.0, 2.0], 0.5) == 2.0
+    assert median_of([{"x": 1.0}, {"x": 3.0}, {"x": 2.0}]) == {"x": 2.0}
+
+
+def test_cases_have_names_of_their_own() -> None:
+    assert len({case.name for case in CASES}) == len(CASES)
+
+
+async def test_a_case_runs_against_a_real_server() -> None:
+    async with running(turnline_command(), {"AK_LOGGING__AK__LEVEL": "WARNING"}) as server:
+        figures = await rest_latency(server)
+
+    assert set(figures) == {"p50_ms", "p99_ms", "ready_s"}
+    assert all(value > 0 for value in figures.values())

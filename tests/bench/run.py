@@ -1,0 +1,98 @@
+"""Runs the bench and writes a table and JSON: `python -m bench.run [--only WORD] [--json FILE]`.
+
+Figures mean something only on a quiet machine, and only beside others of the same run.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import statistics
+import sys
+from pathlib import Path
+
+import uvloop
+
+from bench.cases import CASES, Case, Figures
+from bench.peer import peer_command
+from bench.server import running, turnline_command
+
+
+async def measure(case: Case, command: list[str], cwd: Path | None, health: str) -> Figures:
+    """Measure one case on a fresh server."""
+    environ = {
+        "AK_EXECUTION__MODE": case.mode,
+        "AK_LOGGING__AK__LEVEL": "WARNING",
+        **dict(case.environ),
+    }
+    async with running(command, environ, cwd=cwd, health=health) as server:
+        return await case.measure(server)
+
+
+def median_of(runs: list[Figures]) -> Figures:
+    """Give the median of each figure."""
+    return {name: round(statistics.median(run[name] for run in runs), 2) for name in runs[0]}
+
+
+def machine() -> dict[str, object]:
+    """Say what the figures were measured on."""
+    return {
+        "cpus": os.cpu_count(),
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "durability": "none (in_memory)",
+        "load": [round(value, 2) for value in os.getloadavg()],
+    }
+
+
+async def run(only: str, rounds: int, peer_python: str) -> dict[str, object]:
+    """Measure the cases, both systems in turn in each round."""
+    peer = peer_command(peer_python)
+    results: dict[str, dict[str, Figures]] = {}
+    for case in CASES:
+        if only and only.lower() not in case.name.lower():
+            continue
+        ours: list[Figures] = []
+        theirs: list[Figures] = []
+        for _ in range(rounds):
+            ours.append(await measure(case, turnline_command(), None, "/ready"))
+            if peer is not None and case.peer:
+                theirs.append(await measure(case, peer.command, peer.cwd, "/health"))
+        results[case.name] = {"turnline": median_of(ours)}
+        if theirs:
+            results[case.name]["peer"] = median_of(theirs)
+        print_row(case.name, results[case.name])
+    return {"machine": machine(), "rounds": rounds, "results": results}
+
+
+def print_row(name: str, systems: dict[str, Figures]) -> None:
+    """Print one case of the table."""
+    print(f"\n{name}")
+    for figure, value in systems["turnline"].items():
+        line = f"  {figure:28}{value:>12}"
+        if "peer" in systems:
+            other = systems["peer"][figure]
+            ratio = value / other if other else float("nan")
+            line += f"   peer {other:>12}   ratio {ratio:.3f}"
+        print(line)
+
+
+def main() -> None:
+    """Parse the arguments, run, write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="run the cases whose name holds this")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    parser.add_argument("--peer-python", default="", help="interpreter that has the peer")
+    arguments = parser.parse_args()
+    print(json.dumps(machine()))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        report = runner.run(run(arguments.only, arguments.rounds, arguments.peer_python))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()
