@@ -1,5 +1,6 @@
 """Settings: the guide's keys and ours, read from environment, `.env` and YAML, checked once."""
 
+from turnline.config.adapters import load_adapter
 from turnline.config.describe import Described, describe, effective_yaml, json_schema
 from turnline.config.load import Loaded, load_settings
 from turnline.config.settings import Settings
@@ -14,6 +15,7 @@ __all__ = [
     "describe",
     "effective_yaml",
     "json_schema",
+    "load_adapter",
     "load_settings",
     "topology_faults",
     "topology_warnings",

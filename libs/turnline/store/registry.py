@@ -4,13 +4,12 @@ An adapter is a module with the three functions `open_response_store`, `open_ses
 `open_connection_store`, each `(settings, clock) -> async context manager giving the store`.
 """
 
-import importlib
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 
-from turnline.config import Settings
+from turnline.config import Settings, load_adapter
 from turnline.errors import ConfigurationError
 from turnline.protocol.clock import Clock
 from turnline.store.ports import ConnectionStore, ResponseStore, SessionStore
@@ -34,8 +33,8 @@ async def open_stores(settings: Settings, clock: Clock) -> AsyncIterator[Stores]
     Raises:
         ConfigurationError: this installation lacks an adapter; names every such setting.
     """
-    replies = _adapter(settings.execution.response_store.type)
-    sessions = _adapter(settings.session.type)
+    replies = load_adapter(ADAPTERS, settings.execution.response_store.type)
+    sessions = load_adapter(ADAPTERS, settings.session.type)
     if replies is None or sessions is None:
         raise ConfigurationError(_missing(settings))
     async with AsyncExitStack() as stack:
@@ -57,12 +56,5 @@ def _missing(settings: Settings) -> list[str]:
     return [
         f"{key}: this installation has no {name!r} store; use {known}"
         for key, name in names.items()
-        if _adapter(name) is None
+        if load_adapter(ADAPTERS, name) is None
     ]
-
-
-def _adapter(name: str) -> ModuleType | None:
-    try:
-        return importlib.import_module(ADAPTERS[name])
-    except (KeyError, ImportError):
-        return None

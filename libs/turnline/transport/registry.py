@@ -4,10 +4,9 @@ An adapter is a module with `open_transport(settings, clock) -> Transport`.  A s
 holds only the adapters listed in its target, so a missing module is an answer, not a bug.
 """
 
-import importlib
 from types import MappingProxyType
 
-from turnline.config import Settings
+from turnline.config import Settings, load_adapter
 from turnline.errors import ConfigurationError
 from turnline.protocol.clock import Clock
 from turnline.transport.port import Transport
@@ -22,12 +21,11 @@ def open_transport(settings: Settings, clock: Clock) -> Transport:
         ConfigurationError: this installation has no such adapter.
     """
     name = settings.execution.queues.type
-    try:
-        adapter = importlib.import_module(ADAPTERS[name])
-    except (KeyError, ImportError) as error:
+    adapter = load_adapter(ADAPTERS, name)
+    if adapter is None:
         known = ", ".join(sorted(ADAPTERS))
         raise ConfigurationError(
             [f"execution.queues.type: this installation has no {name!r} transport; use {known}"]
-        ) from error
+        )
     transport: Transport = adapter.open_transport(settings, clock)
     return transport

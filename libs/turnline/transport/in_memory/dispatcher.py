@@ -12,7 +12,7 @@ from collections import OrderedDict
 from turnline.errors import FencedError, TransportUnavailableError, UndecodableError
 from turnline.protocol import Envelope
 from turnline.protocol.clock import Clock, Timer
-from turnline.protocol.codec import decode
+from turnline.protocol.json_body import decode_any
 from turnline.transport.in_memory.backlog import Backlog, Lease
 from turnline.transport.in_memory.shelf import Shelf
 
@@ -181,7 +181,7 @@ class Dispatcher:
     def _next(self, now: float) -> Leased | None:
         while (lease := self.backlog.take(now)) is not None:
             try:
-                envelope = decode(lease.message.raw)
+                envelope = decode_any(lease.message.raw, {})
             except UndecodableError as error:
                 _log.error("message.undecodable", extra={"queue": self._name})
                 self._shelve(lease, None, error.message, now)

@@ -216,3 +216,15 @@ async def test_settings_reach_the_queues() -> None:
             assert await queue.send(_request("session-1", "turn")) is False
         assert queue.capabilities.max_bytes is not None
         assert queue.capabilities.max_bytes > 3_000_000
+
+
+async def test_a_plain_json_body_without_metadata_is_a_request() -> None:
+    body = b'{"request_id":"r1","session_id":"s1","prompt":"tick","scheduled_task_id":"task-1"}'
+    async with _input() as queue, queue.consumer() as consumer:
+        await queue.inject(body, "s1")
+
+        envelope = (await consumer.receive()).envelope
+
+    assert (envelope.request_id, envelope.session_id) == ("r1", "s1")
+    assert isinstance(envelope.payload, ChatRequest)
+    assert (envelope.payload.prompt, envelope.payload.scheduled_task_id) == ("tick", "task-1")
