@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from turnline.errors import StoreUnavailableError, TransportUnavailableError
 from turnline.protocol import Envelope, JsonObject, SessionKey, TurnRecord

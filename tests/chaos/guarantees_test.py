@@ -2,14 +2,14 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
 from chaos.faults import Fault, Kind, Step
 from chaos.oracle import faults_of, runs_of
 from chaos.rig import LEASE_SECONDS, MAX_ATTEMPTS, Rig, open_rig
-from turnline.agent import RetryableAgentError, Turn
+from turnline.agent import Reply, RetryableAgentError, Turn
 from turnline.errors import Code, NotFoundError
 from turnline.protocol import ChatReply, Chunk, Failure, ReplyKey
 from turnline.store import Cancelled, StoredReply
@@ -295,3 +295,25 @@ async def test_an_agent_that_blocks_a_thread_for_ever_costs_one_thread_and_its_t
 
 async def _one_word(turn: Turn) -> AsyncIterator[str]:
     yield "word"
+
+
+@pytest.mark.parametrize("broken", ["state", "extra"])
+async def test_an_answer_that_is_no_json_fails_its_turn_and_is_not_retried(broken: str) -> None:
+    async with open_rig() as rig:
+        rig.conclude = _broken_answer(broken)
+        rig.start_runner()
+
+        reply = await rig.answer(await rig.submit("s1", "broken"))
+
+        assert (reply.status_code, _code(reply)) == (500, Code.AGENT_FAILED)
+        assert runs_of(rig.history, "broken") == 1
+        assert (await rig.note_histories()).histories["s1"] == []
+
+
+def _broken_answer(broken: str) -> Callable[[Turn], Reply]:
+    def answer(turn: Turn) -> Reply:
+        if broken == "state":
+            turn.state["broken"] = object()
+        return Reply(text="fine", extra={"broken": object()} if broken == "extra" else {})
+
+    return answer

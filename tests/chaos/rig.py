@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from chaos.faults import Fault, FaultyQueue, FaultySessions, World
 from chaos.oracle import History, Run
-from turnline.agent import AgentRegistry, FatalAgentError, Turn, agent
+from turnline.agent import AgentRegistry, FatalAgentError, Reply, Turn, agent
 from turnline.frontdoor import Admission, Admitted, Submission
 from turnline.hosting import Backoff, ConsumeLoop, ConsumeOptions, LeaseKeeper
 from turnline.protocol import BEGINNING, ChatRequest, DeliveryMode, ReplyKey, SessionKey
@@ -52,6 +52,7 @@ class Rig:
     admission: Admission
     history: History = field(default_factory=History)
     speak: Speak = three_words
+    conclude: Callable[[Turn], Reply] | None = None
     worlds: list[World] = field(default_factory=list)
 
     async def submit(
@@ -83,13 +84,13 @@ class Rig:
         return reply
 
     async def answered_with(self, key: ReplyKey, kind: type[object]) -> None:
-        """Wait until the stored answer is of a kind; for a redriven turn, whose stream has ended."""
+        """Wait until the stored answer is of a kind: a replaced end notifies nobody."""
         async with asyncio.timeout(ANSWER_SECONDS):
             while True:
                 reply = await self.replies.get(key)
                 if isinstance(reply, StoredReply) and isinstance(reply.payload, kind):
                     return
-                await asyncio.sleep(0.005)  # noqa: ASYNC110 - a replaced end notifies nobody
+                await asyncio.sleep(0.005)
 
     async def note_histories(self) -> History:
         """Note what each session's history holds at the end, and give the whole record."""
@@ -159,7 +160,7 @@ class Rig:
         registry = AgentRegistry()
 
         @agent("echo", registry=registry)
-        async def echo(turn: Turn) -> AsyncIterator[str]:
+        async def echo(turn: Turn) -> AsyncIterator[str | Reply]:
             run = Run(turn.session_id, turn.request_id, self.history.tick())
             self.history.runs.append(run)
             async for text in self.speak(turn):
@@ -170,6 +171,8 @@ class Rig:
                 raise FatalAgentError("no", status_code=402)
             if not world.died.is_set():
                 run.ended = self.history.tick()
+            if self.conclude is not None:
+                yield self.conclude(turn)
 
         return registry
 

@@ -5,7 +5,7 @@ agent speaks.  `handler.py` decides what becomes of the result.
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from turnline.agent import (
     Agent,
@@ -16,7 +16,9 @@ from turnline.agent import (
     Turn,
 )
 from turnline.errors import (
+    AgentFailedError,
     Code,
+    InvalidRequestError,
     TurnCancelledError,
     TurnDeadlineExceededError,
     TurnlineError,
@@ -25,6 +27,8 @@ from turnline.errors import (
 from turnline.hosting import Interruptible, alongside
 from turnline.protocol import ChatReply, ChatRequest, Envelope, Failure, JsonObject, TurnRecord
 from turnline.protocol.clock import Clock
+from turnline.protocol.json_body import check_request
+from turnline.protocol.json_value import check_json_object
 from turnline.runner.agent_run import AgentRun, running
 from turnline.runner.publish import ChunkPublisher, Publisher
 from turnline.runner.signals import RunnerSignals
@@ -53,6 +57,15 @@ class Ended:
     record: TurnRecord | None
     state: JsonObject
 
+    def refused(self, error: FatalAgentError, *, state: JsonObject) -> "Ended":
+        """Make the failed end of a turn whose own end could not be kept."""
+        failure = Failure(
+            code=Code.AGENT_FAILED.value, message=error.message, status_code=error.status_code
+        )
+        return replace(
+            self, payload=failure, status_code=failure.status_code, record=None, state=state
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TryAgain:
@@ -75,6 +88,12 @@ class GaveUp:
 
 
 Result = Ended | TryAgain | GaveUp
+
+
+def broken_contract(error: Exception) -> FatalAgentError:
+    """Say to the caller that the agent's answer cannot be used; the details go to the log."""
+    _log.error("agent.failed", exc_info=error)
+    return FatalAgentError("The agent gave an answer that cannot be used")
 
 
 class Attempt:
@@ -110,8 +129,9 @@ class Attempt:
             TurnlineError: the output queue took no chunks for too long.
         """
         try:
+            check_request(self._request)
             agent = self._agents.get(self._request.agent)
-        except UnknownAgentError as error:
+        except (InvalidRequestError, UnknownAgentError) as error:
             return self._without_reply(Failure.from_error(error))
         turn = self._turn()
         _log.debug("turn.started", agent=agent.name, fence=self._claim.fence)
@@ -120,12 +140,16 @@ class Attempt:
                 run = await self._drive(agent, turn, seconds)
         except TimeoutError:
             return GaveUp(error=TurnDeadlineExceededError())
-        except TurnCancelledError as error:
+        except (AgentFailedError, TurnCancelledError) as error:
             return self._without_reply(Failure.from_error(error))
         if run.error is not None:
             return self._after_error(agent, run.error)
         if run.reply is None:
             return self._after_error(agent, FatalAgentError("The agent gave no answer"))
+        try:
+            check_json_object(run.reply.extra, field="extra")
+        except InvalidRequestError as error:
+            return self._after_error(agent, broken_contract(error))
         return self._with_reply(agent, turn, run.reply)
 
     async def _drive(self, agent: Agent, turn: Turn, seconds: float) -> AgentRun:

@@ -27,7 +27,7 @@ from turnline.errors import (
 from turnline.hosting import Backoff, LeaseKeeper
 from turnline.protocol import ChatRequest, Envelope, Failure
 from turnline.protocol.clock import Clock
-from turnline.runner.attempt import Attempt, Ended, GaveUp, Result, TryAgain
+from turnline.runner.attempt import Attempt, Ended, GaveUp, Result, TryAgain, broken_contract
 from turnline.runner.publish import Publisher
 from turnline.runner.signals import RunnerSignals
 from turnline.store import Busy, Claim, Done, New, Outcome, SessionStore
@@ -153,7 +153,7 @@ class TurnHandler:
                 result = await self._run(delivery, request, begun, give_up_at)
                 if isinstance(result, Ended):
                     with self._signals.commit(envelope):
-                        await self._commit(claim, result)
+                        result = await self._commit_or_refuse(begun, result)
         except FencedError:
             _log.warning("turn.fenced", fence=claim.fence)
             self._signals.result("fenced")
@@ -226,6 +226,20 @@ class TurnHandler:
         return AgentFailedError(
             f"Failed to process message after {self._options.max_attempts} retries"
         )
+
+    async def _commit_or_refuse(self, begun: New, ended: Ended) -> Ended:
+        """Commit; an end the store cannot keep (state or items are not JSON) ends the turn failed.
+
+        Returns:
+            What was committed.
+        """
+        try:
+            await self._commit(begun.claim, ended)
+        except ValueError as error:
+            refusal = broken_contract(error)
+            ended = ended.refused(refusal, state=begun.session.state)
+            await self._commit(begun.claim, ended)
+        return ended
 
     async def _commit(self, claim: Claim, ended: Ended) -> None:
         """Commit, trying again while the lease is alive; the keeper ends this when it is not."""
