@@ -10,12 +10,11 @@ from turnline.testing.conformance.stores.cancel_cases import (
 )
 from turnline.testing.conformance.stores.claim_cases import ClaimCases, RenewCases
 from turnline.testing.conformance.stores.commit_cases import (
-    AliasCases,
-    BoundCases,
     CommitCases,
     CrashCases,
     RefusalCases,
 )
+from turnline.testing.conformance.stores.kept_cases import AliasCases, BoundCases
 from turnline.testing.conformance.stores.ledger_model import ModelCases
 
 
