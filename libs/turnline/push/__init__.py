@@ -1,7 +1,7 @@
-"""Push: frames to client sockets, on this pod or another."""
+"""Push: frames to client sockets, on this pod or (`turnline.push.http`) another."""
 
 from turnline.push.port import ConnectionPush, Frame, PushRoutes
-from turnline.push.routes import PUSH_PATH, PUSH_TOKEN_HEADER, HttpPush, Routes
+from turnline.push.routes import PUSH_PATH, PUSH_TOKEN_HEADER, Remote, Routes
 from turnline.push.users import UserPush
 
 __all__ = [
@@ -9,8 +9,8 @@ __all__ = [
     "PUSH_TOKEN_HEADER",
     "ConnectionPush",
     "Frame",
-    "HttpPush",
     "PushRoutes",
+    "Remote",
     "Routes",
     "UserPush",
 ]
