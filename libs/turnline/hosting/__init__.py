@@ -14,10 +14,11 @@ from turnline.hosting.process import (
     run_process,
     serve_process,
 )
-from turnline.hosting.server import WebOptions, WebServer
+from turnline.hosting.server import ABORT_EXTENSION, WebOptions, WebServer
 from turnline.hosting.settings import check_topology, read_settings, start
 
 __all__ = [
+    "ABORT_EXTENSION",
     "EXIT_CONFIGURATION",
     "EXIT_FAILED",
     "Backends",

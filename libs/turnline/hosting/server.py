@@ -13,9 +13,14 @@ from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from turnline.errors import ConfigurationError
+
+ABORT_EXTENSION = "turnline.abort"
+"""In the `extensions` of a WebSocket's scope: a function that drops the connection at once."""
 
 _DATE_HEADER_SECONDS = 1.0
 _MAX_HELD_BYTES = 65_536
@@ -55,7 +60,7 @@ class WebServer:
             app,
             http=_HttpProtocol,
             proxy_headers=False,
-            ws="websockets-sansio",
+            ws=_WebSocketProtocol,
             ws_max_size=options.max_frame_bytes,
             ws_ping_interval=options.ping_interval,
             ws_ping_timeout=options.ping_timeout,
@@ -111,6 +116,10 @@ class _Corked:
         self._flush()
         self._transport.close()
 
+    def write_eof(self) -> None:
+        self._flush()
+        self._transport.write_eof()
+
     def _flush(self) -> None:
         if self._held:
             held, self._held, self._held_bytes = self._held, [], 0
@@ -123,6 +132,47 @@ class _Corked:
 class _HttpProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # uvicorn narrows it
         super().connection_made(_Corked(transport, self.loop))  # type: ignore[arg-type] # stands in for it
+
+
+class _WebSocketProtocol(WebSocketsSansIOProtocol):
+    """Lets go of clients that do not read.
+
+    uvicorn ends a connection by closing its transport, which first waits, without end, for the
+    client to read what was written; and it cuts off who sends too large a message before they can
+    read why.
+    """
+
+    async def run_asgi(self) -> None:
+        self.scope["extensions"][ABORT_EXTENSION] = self.transport.abort  # type: ignore[assignment] # an extension of our own
+        await super().run_asgi()
+
+    async def send(self, message: ASGISendEvent) -> None:
+        await super().send(message)
+        if message["type"] == "websocket.close":
+            self._abort_later()
+
+    def keepalive_timeout(self) -> None:
+        super().keepalive_timeout()
+        self._abort_later()
+
+    def handle_parser_exception(self) -> None:
+        if self.close_sent:
+            # What still comes of the message is read and thrown away: to close now would reset
+            # the connection and with it the reason that is on its way to the client.
+            return
+        close = self.conn.close_sent
+        code, reason = (close.code, close.reason) if close is not None else (1002, "")
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
+        self.close_sent = True
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.transport.write_eof()
+        self.transport.resume_reading()
+        self._abort_later()
+
+    def _abort_later(self) -> None:
+        if self.close_timer is not None:
+            self.close_timer.cancel()
+        self.close_timer = self.loop.call_later(self.close_timeout, self.transport.abort)
 
 
 class _Server(uvicorn.Server):

@@ -31,11 +31,11 @@ class ClientFrame:
     raw: Mapping[str, Any]
 
 
-def read_frame(text: str, *, chat_route: str) -> ClientFrame:
-    """Read a text frame.
+def decode_frame(text: str) -> Mapping[str, Any]:
+    """Read a text frame as far as every frame goes.
 
     Raises:
-        InvalidRequestError: it is no JSON object, or a field has a wrong type.
+        InvalidRequestError: it is no JSON object.
     """
     try:
         raw = orjson.loads(text)
@@ -47,34 +47,71 @@ def read_frame(text: str, *, chat_route: str) -> ClientFrame:
         raise InvalidRequestError(
             "Invalid frame: must be a JSON object", field="frame", code=Code.MALFORMED_BODY
         )
-    route = raw.get("route") or chat_route
+    return raw
+
+
+def read_frame(raw: Mapping[str, Any], *, chat_route: str) -> ClientFrame:
+    """Read a decoded frame; what its body means is left to its route.
+
+    Raises:
+        InvalidRequestError: a field has a wrong type, or a chat frame has no body.
+    """
+    route = _optional(raw, "route")
+    if route is None:
+        route = chat_route
     if not isinstance(route, str):
         raise InvalidRequestError("route must be a string", field="route")
-    request_id = raw.get("request_id") or ""
-    if request_id:
-        check_id(request_id, field="request_id")
+    request_id = _optional(raw, "request_id")
     stream = raw.get("stream")
     if stream is not None and not isinstance(stream, bool):
         raise InvalidRequestError("stream must be true or false", field="stream")
     return ClientFrame(
         route=route,
-        request_id=request_id,
+        request_id=check_id(request_id, field="request_id") if request_id is not None else "",
         body=_body(raw, needed=route == chat_route),
         stream=stream,
         raw=raw,
     )
 
 
-def _body(raw: dict[str, Any], *, needed: bool) -> Mapping[str, Any]:
+def request_id_in(raw: Mapping[str, Any]) -> str:
+    """Find the request id of a frame that may be wrong otherwise; empty if it has no valid one."""
+    try:
+        return check_id(raw.get("request_id"), field="request_id")
+    except InvalidRequestError:
+        return ""
+
+
+def _optional(raw: Mapping[str, Any], name: str) -> object:
+    """Give a field, an empty text being as good as none."""
+    value = raw.get(name)
+    return None if value == "" else value
+
+
+def _body(raw: Mapping[str, Any], *, needed: bool) -> Mapping[str, Any]:
     body = raw.get("body")
     if isinstance(body, dict):
         return body
     if body is not None:
         raise InvalidRequestError("body must be a JSON object", field="body")
-    flat = {key: value for key, value in raw.items() if key not in ("route", "stream")}
+    flat = {key: value for key, value in raw.items() if key not in ("body", "route", "stream")}
     if needed and not flat.keys() & {"prompt", "session_id", "resume", "requests"}:
         raise InvalidRequestError("body is required", field="body")
     return flat
+
+
+def check_chat(body: Mapping[str, Any]) -> None:
+    """Refuse a chat body that lacks what every turn needs, in the guide's words for sockets.
+
+    Raises:
+        InvalidRequestError: no `session_id`, or nothing to answer.
+    """
+    if body.get("session_id") in (None, ""):
+        raise InvalidRequestError("session_id is required", field="session_id")
+    if not (body.get("prompt") or body.get("resume") or body.get("requests")):
+        raise InvalidRequestError(
+            "prompt is required unless the request carries a resume block", field="prompt"
+        )
 
 
 def queued(*, request_id: str, session_id: str, user_id: str) -> Frame:

@@ -1,49 +1,43 @@
 """What a client frame does: chat, cancel, resume, or a custom route.
 
-Knows no web framework: it takes frames and a `Socket`, and answers through the socket.  Custom
-routes bypass the queue (guide): they are answered here, at once.
+Knows no web framework: it takes frames and a `Socket`, and answers through the socket.
 """
 
-import asyncio
-import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
-import orjson
-
-from turnline.errors import InternalError, InvalidRequestError, NotFoundError, TurnlineError
-from turnline.frontdoor import (
-    Admission,
-    Admitted,
-    StreamFrames,
-    Submission,
-    chat_response_frame,
+from turnline.errors import (
+    InternalError,
+    InvalidRequestError,
+    NotFoundError,
+    QueueFullError,
+    TurnlineError,
 )
-from turnline.gateway.frames import ClientFrame, failed, queued, read_frame, succeeded
+from turnline.frontdoor import Admission, Admitted, Submission
+from turnline.gateway.custom import CustomRoutes
+from turnline.gateway.following import Follower, read_position
+from turnline.gateway.frames import (
+    ClientFrame,
+    check_chat,
+    decode_frame,
+    failed,
+    queued,
+    read_frame,
+    request_id_in,
+    succeeded,
+)
+from turnline.gateway.signals import Answered, GatewaySignals
 from turnline.gateway.sockets import Socket
-from turnline.protocol import (
-    BEGINNING,
-    DeliveryMode,
-    Position,
-    ReplyKey,
-    new_request_id,
-)
+from turnline.gateway.work import FrameTasks
+from turnline.protocol import BEGINNING, DeliveryMode, ReplyKey, new_request_id
 from turnline.protocol.json_body import parse_chat_body
 from turnline.store import Cancelled, ResponseStore, StoredReply
-from turnline.telemetry import get_logger
-
-_log = get_logger("gateway")
-
-RouteMessage = dict[str, Any]
-RouteReply = Mapping[str, Any] | None
-RouteHandler = Callable[[RouteMessage], RouteReply | Awaitable[RouteReply]]
-Spawn = Callable[[Coroutine[Any, Any, None]], Awaitable[None]]
 
 CANCEL_ROUTE = "cancel"
 RESUME_ROUTE = "resume"
 RESERVED_ROUTES = frozenset({CANCEL_ROUTE, RESUME_ROUTE})
 
+_ACCEPTED = 202
 _CANCEL_STATES = {
     Cancelled.QUEUED: "CANCELLED",
     Cancelled.RUNNING: "CANCELLING",
@@ -53,21 +47,17 @@ _CANCEL_STATES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayOptions:
-    """Bounds of the gateway.
+    """How chat frames are taken.
 
     Attributes:
         chat_route: name of the chat route (`websocket_api.chat_route`).
         streams: whether chat answers stream when the frame does not say (`execution.mode`).
         turn_timeout: seconds a turn may take.
-        route_timeout: seconds a custom route may take.
-        resume_idle: seconds a resumed stream may be silent before the resume ends.
     """
 
     chat_route: str
     streams: bool
     turn_timeout: float
-    route_timeout: float = 30.0
-    resume_idle: float = 600.0
 
 
 class FrameHandler:
@@ -78,152 +68,188 @@ class FrameHandler:
         *,
         admission: Admission,
         replies: ResponseStore,
-        routes: Mapping[str, RouteHandler],
+        follower: Follower,
+        routes: CustomRoutes,
+        signals: GatewaySignals,
         options: GatewayOptions,
     ) -> None:
         self._admission = admission
         self._replies = replies
+        self._follower = follower
         self._routes = routes
+        self._signals = signals
         self._options = options
 
-    async def handle(self, socket: Socket, text: str, spawn: Spawn) -> None:
+    async def handle(self, socket: Socket, text: str, work: FrameTasks) -> None:
         """Act on one text frame; every outcome, good or bad, is a frame to the socket.
 
         Returns when a chat frame is admitted, so that turns are accepted in the order they were
-        sent; everything else goes on in a task made by `spawn`.
+        sent; everything else goes on in a task of `work`.
         """
+        request_id = ""
         try:
-            frame = read_frame(text, chat_route=self._options.chat_route)
-        except TurnlineError as error:
-            socket.answer(failed(error))
+            raw = decode_frame(text)
+            request_id = request_id_in(raw)
+            frame = read_frame(raw, chat_route=self._options.chat_route)
+        except InvalidRequestError as error:
+            self.refuse(socket, error, request_id=request_id)
             return
-        work = self._guarded(socket, frame)
-        if frame.route == self._options.chat_route:
-            await work
-        else:
-            await spawn(work)
+        mode = self._mode(frame)
 
-    async def _guarded(self, socket: Socket, frame: ClientFrame) -> None:
+        async def act() -> None:
+            await self._guarded(
+                socket,
+                frame.request_id,
+                mode,
+                lambda answered: self._dispatch(socket, frame, answered, work),
+            )
+
+        if frame.route == self._options.chat_route:
+            await act()
+        elif not work.start(act):
+            self.refuse(socket, _too_much(), request_id=request_id)
+
+    def refuse(self, socket: Socket, error: TurnlineError, *, request_id: str = "") -> None:
+        """Answer a frame that nothing was done for."""
+        self._signals.refused_frame(self._chat_mode(None), error)
+        socket.answer(failed(error, request_id=request_id))
+
+    async def _guarded(
+        self,
+        socket: Socket,
+        request_id: str,
+        mode: str,
+        act: Callable[[Answered], Awaitable[None]],
+    ) -> None:
         try:
-            await self._dispatch(socket, frame)
+            with self._signals.frame(mode) as answered:
+                await act(answered)
         except TurnlineError as error:
-            socket.answer(failed(error, request_id=frame.request_id))
-        except Exception as error:
-            _log.error("request.failed", surface="websocket", exc_info=error)
+            socket.answer(failed(error, request_id=request_id))
+        except Exception as error:  # noqa: BLE001 - a broken frame must not end the socket
+            self._signals.failed(mode, error)
             internal = InternalError("Request processing failed")
-            socket.answer(failed(internal, request_id=frame.request_id))
+            socket.answer(failed(internal, request_id=request_id))
 
-    async def _dispatch(self, socket: Socket, frame: ClientFrame) -> None:
+    def _mode(self, frame: ClientFrame) -> str:
         if frame.route == self._options.chat_route:
-            await self._chat(socket, frame)
+            return self._chat_mode(frame.stream)
+        return frame.route if frame.route in RESERVED_ROUTES else "custom"
+
+    def _chat_mode(self, stream: bool | None) -> str:
+        return "stream" if (self._options.streams if stream is None else stream) else "async"
+
+    async def _dispatch(
+        self, socket: Socket, frame: ClientFrame, answered: Answered, work: FrameTasks
+    ) -> None:
+        if frame.route == self._options.chat_route:
+            await self._chat(socket, frame, work)
+            answered.status = _ACCEPTED
         elif frame.route == CANCEL_ROUTE:
             await self._cancel(socket, frame)
         elif frame.route == RESUME_ROUTE:
             await self._resume(socket, frame)
-        elif (route := self._routes.get(frame.route)) is not None:
-            await self._custom(socket, frame, route)
         else:
-            raise NotFoundError(f"Route {frame.route[:64]!r} not found", field="route")
+            await self._custom(socket, frame)
 
-    async def _chat(self, socket: Socket, frame: ClientFrame) -> None:
+    async def _chat(self, socket: Socket, frame: ClientFrame, work: FrameTasks) -> None:
+        check_chat(frame.body)
         body = parse_chat_body(frame.body)
-        stream = self._options.streams if frame.stream is None else frame.stream
-        submission = Submission(
-            session_id=body.session_id,
-            request=body.request,
-            delivery_mode=DeliveryMode.PUSH_STREAM if stream else DeliveryMode.PUSH,
-            budget=self._options.turn_timeout,
-            request_id=frame.request_id or body.request_id or new_request_id(),
-            scope=socket.user_id,
-        )
-        request_id = submission.request_id
-        socket.expect_ack(request_id)
-        try:
-            admitted = await self._admission.submit(submission)
-        except TurnlineError as error:
-            socket.ack(request_id, failed(error, request_id=request_id))
-            return
-        ack = queued(
-            request_id=request_id, session_id=body.session_id, user_id=socket.user_id
-        )
-        socket.ack(request_id, ack)
-        if admitted.known:
-            await self._replay(socket, admitted, stream=stream)
+        mode = self._chat_mode(frame.stream)
+        request_id = frame.request_id or body.request_id or new_request_id()
+        ids = {"session_id": body.session_id, "request_id": request_id}
+        with self._signals.request(mode, **ids) as span, socket.admitting(request_id):
+            submission = Submission(
+                session_id=body.session_id,
+                request=body.request,
+                delivery_mode=(DeliveryMode.PUSH_STREAM if mode == "stream" else DeliveryMode.PUSH),
+                budget=self._options.turn_timeout,
+                request_id=request_id,
+                scope=socket.user_id,
+                trace=span.context,
+            )
+            turn = await self._admission.submit(submission)
+            if not turn.known:
+                socket.forget(request_id)
+            socket.answer(queued(user_id=socket.user_id, **ids))
+        if turn.known:
+            await self._attach(socket, turn, work, stream=mode == "stream")
+        else:
+            self._signals.admitted(turn, mode)
 
-    async def _replay(self, socket: Socket, admitted: Admitted, *, stream: bool) -> None:
-        """Answer a frame whose turn has ended already; a running one is pushed when it ends."""
-        reply = await self._replies.get(admitted.reply_key)
-        if not isinstance(reply, StoredReply):
+    async def _attach(
+        self, socket: Socket, turn: Admitted, work: FrameTasks, *, stream: bool
+    ) -> None:
+        """Bring a client that sent a frame again what it may have missed of its turn.
+
+        A turn that runs is followed, since it may have been admitted by another surface, which
+        pushes nothing.  With too many followed already its pushes must do.
+        """
+        reply = await self._replies.get(turn.reply_key)
+        if isinstance(reply, StoredReply):
+            self._follower.replay(socket, reply, stream=stream)
             return
-        if not stream:
-            socket.answer(chat_response_frame(reply))
+
+        async def follow() -> None:
+            await self._guarded(
+                socket,
+                turn.request_id,
+                "resume",
+                lambda _: self._follow(socket, turn, stream=stream),
+            )
+
+        work.start(follow)
+
+    async def _follow(self, socket: Socket, turn: Admitted, *, stream: bool) -> None:
+        request_id = turn.request_id
+        after = socket.position(request_id) or BEGINNING
+        if socket.has_ended(request_id) or not socket.start_resume(request_id, after):
             return
-        frames = StreamFrames(
-            session_id=reply.session_id, request_id=reply.request_id, after=BEGINNING
-        )
-        for _, frame in frames.frames(reply):
-            socket.answer({**frame, "type": "STREAM_CHUNK"})
+        try:
+            if stream:
+                await self._follower.stream(
+                    socket, turn.reply_key, session_id=turn.session_id, after=after
+                )
+            else:
+                await self._follower.end(socket, turn.reply_key)
+        finally:
+            socket.end_resume(request_id)
 
     async def _cancel(self, socket: Socket, frame: ClientFrame) -> None:
-        if not frame.request_id:
-            raise InvalidRequestError("request_id is required", field="request_id")
-        state = await self._admission.cancel(ReplyKey(socket.user_id, frame.request_id))
-        socket.answer(succeeded({"state": _CANCEL_STATES[state]}, request_id=frame.request_id))
+        key = _reply_key(socket, frame)
+        state = await self._admission.cancel(key)
+        socket.answer(succeeded({"state": _CANCEL_STATES[state]}, request_id=key.request_id))
 
     async def _resume(self, socket: Socket, frame: ClientFrame) -> None:
         """Stream a turn's chunks behind the client's position until its end."""
-        if not frame.request_id:
-            raise InvalidRequestError("request_id is required", field="request_id")
-        after = _position(frame.body.get("after"))
-        key = ReplyKey(socket.user_id, frame.request_id)
+        key = _reply_key(socket, frame)
+        after = read_position(frame.body.get("after"))
         found = await self._replies.get(key)
         if found is None:
             raise NotFoundError("No turn of this request_id", field="request_id")
-        if not socket.start_resume(frame.request_id):
+        if not socket.start_resume(key.request_id, after):
             raise InvalidRequestError("This turn is being resumed already", field="request_id")
-        frames = StreamFrames(
-            session_id=found.session_id, request_id=found.request_id, after=after
-        )
         try:
-            async with asyncio.timeout(self._options.resume_idle) as idle:
-                async for item in self._replies.stream(key, after):
-                    for _, chunk in frames.frames(item):
-                        socket.answer({**chunk, "type": "STREAM_CHUNK"})
-                    await socket.drained()
-                    now = asyncio.get_running_loop().time()
-                    idle.reschedule(now + self._options.resume_idle)
-        except TimeoutError:
-            _log.info("stream.idle", request_id=frame.request_id)
+            # From this frame on the turn's frames come in order and from this position.
+            state = {"state": "RESUMING", "after": str(after), "session_id": found.session_id}
+            socket.answer(succeeded(state, request_id=key.request_id))
+            await self._follower.stream(socket, key, session_id=found.session_id, after=after)
         finally:
-            socket.end_resume(frame.request_id)
+            socket.end_resume(key.request_id)
 
-    async def _custom(self, socket: Socket, frame: ClientFrame, route: RouteHandler) -> None:
+    async def _custom(self, socket: Socket, frame: ClientFrame) -> None:
         message = {"message": dict(frame.raw), "user_id": socket.user_id}
-        try:
-            async with asyncio.timeout(self._options.route_timeout):
-                reply = await _call(route, message)
-            orjson.dumps(reply)
-        except Exception as error:
-            _log.error("route.failed", route=frame.route, exc_info=error)
-            raise InternalError("Route handler encountered an error") from error
+        reply = await self._routes.call(frame.route, message)
         if reply is not None:
             socket.answer(succeeded(reply, request_id=frame.request_id))
 
 
-async def _call(route: RouteHandler, message: RouteMessage) -> RouteReply:
-    if inspect.iscoroutinefunction(route):
-        reply: RouteReply = await route(message)
-        return reply
-    result = await asyncio.to_thread(route, message)
-    return await result if inspect.isawaitable(result) else result
+def _reply_key(socket: Socket, frame: ClientFrame) -> ReplyKey:
+    if not frame.request_id:
+        raise InvalidRequestError("request_id is required", field="request_id")
+    return ReplyKey(socket.user_id, frame.request_id)
 
 
-def _position(value: object) -> Position:
-    if value in (None, ""):
-        return BEGINNING
-    try:
-        return Position.parse(str(value))
-    except ValueError:
-        raise InvalidRequestError(
-            "after must be a position such as '1-5'", field="after"
-        ) from None
+def _too_much() -> TurnlineError:
+    message = "Too many frames of this socket are being worked on; wait for their answers"
+    return QueueFullError(message, scope="session", retry_after=1.0)

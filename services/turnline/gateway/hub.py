@@ -1,9 +1,8 @@
 """The sockets of this pod: who holds which, and the way frames reach them."""
 
 import asyncio
-import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from turnline.errors import StoreUnavailableError
 from turnline.gateway.sockets import Socket
@@ -14,21 +13,34 @@ from turnline.telemetry import get_logger
 _log = get_logger("gateway")
 
 SERVICE_RESTART = 1012
+SERVICE_RESTART_REASON = "server restarting; reconnect"
+
+_LAST_FRAMES_SECONDS = 0.5
 
 
 class Hub:
     """Holds this pod's sockets; a `ConnectionPush` for them."""
 
-    def __init__(self, *, connections: ConnectionStore, endpoint: str, max_per_user: int) -> None:
+    def __init__(
+        self,
+        *,
+        connections: ConnectionStore,
+        endpoint: str,
+        max_per_user: int,
+        pause: Callable[[], float],
+    ) -> None:
         """Wire it.
 
         Args:
             endpoint: this pod's push address, recorded with each socket.
             max_per_user: sockets one user may hold on this pod.
+            pause: gives the seconds a client is asked to wait before it reconnects; differs from
+                call to call, so that clients do not come back as one.
         """
         self._connections = connections
         self._endpoint = endpoint
         self._max_per_user = max_per_user
+        self._pause = pause
         self._sockets: dict[str, Socket] = {}
         self._per_user: Counter[str] = Counter()
 
@@ -47,23 +59,21 @@ class Hub:
         return self._per_user[user_id] < self._max_per_user
 
     async def add(self, socket: Socket) -> None:
-        """Hold a socket and give it what was kept for its user.
+        """Hold a socket and give it what was kept for its user; `remove` it whatever happens.
 
         Raises:
-            StoreUnavailableError: its mapping could not be recorded; it is not held.
+            StoreUnavailableError: its mapping could not be recorded.
         """
         self._sockets[socket.connection_id] = socket
         self._per_user[socket.user_id] += 1
-        try:
-            await self._connections.add(self._connection(socket))
-            socket.push(await self._connections.take_held(socket.user_id))
-        except StoreUnavailableError:
-            self._forget(socket)
-            raise
+        await self._connections.add(self._connection(socket))
+        held = await self._connections.take_held(socket.user_id)
+        if not socket.push(held):
+            for frame in held:
+                await self._connections.hold(socket.user_id, frame)
 
     async def remove(self, socket: Socket, *, timeout: float = 5.0) -> None:
         """Let go of a socket; its mapping expires by itself if the store is away."""
-        socket.gone()
         self._forget(socket)
         try:
             async with asyncio.timeout(timeout):
@@ -72,39 +82,46 @@ class Hub:
             _log.warning("dependency.unavailable", dependency="connection store")
 
     async def refresh(self, every: float) -> None:
-        """Keep the mappings of held sockets from expiring, every so many seconds, until cancelled."""
+        """Keep the mappings of held sockets alive, every so many seconds, until cancelled.
+
+        Brings back the mappings of a store that has lost them, too.
+        """
         while True:
             await asyncio.sleep(every)
             try:
-                for socket in list(self._sockets.values()):
-                    await self._connections.add(self._connection(socket))
+                for connection_id in list(self._sockets):
+                    if (socket := self._sockets.get(connection_id)) is not None:
+                        await self._connections.add(self._connection(socket))
             except StoreUnavailableError:
                 _log.warning("dependency.unavailable", dependency="connection store")
 
     async def close_all(self, *, spread: float) -> None:
         """Tell every client to reconnect, spread over so many seconds.
 
-        Each gets its own pause in a last frame, so that they do not come back as one.
+        Each gets its own pause in a last frame.  A client that does not read holds up no other.
         """
         sockets = list(self._sockets.values())
-        pause = spread / len(sockets) if sockets else 0.0
-        for socket in sockets:
-            retry_after = round(random.uniform(0.5, 5.0), 2)
-            socket.answer(
-                {
-                    "status": "RECONNECT",
-                    "message": "The server is restarting",
-                    "retry_after": retry_after,
-                    "type": "SYSTEM_RESPONSE",
-                }
-            )
-            try:
-                async with asyncio.timeout(1.0):
-                    await socket.drained()
-            except TimeoutError:
-                _log.info("connection.slow_at_close", connection_id=socket.connection_id)
-            await socket.shut(SERVICE_RESTART, "server restarting; reconnect")
-            await asyncio.sleep(pause)
+        step = spread / len(sockets) if sockets else 0.0
+        async with asyncio.TaskGroup() as farewells:
+            for number, socket in enumerate(sockets):
+                farewells.create_task(self._say_farewell(socket, after=number * step))
+
+    async def _say_farewell(self, socket: Socket, *, after: float) -> None:
+        await asyncio.sleep(after)
+        socket.answer(
+            {
+                "status": "RECONNECT",
+                "message": "The server is restarting",
+                "retry_after": round(self._pause(), 2),
+                "type": "SYSTEM_RESPONSE",
+            }
+        )
+        try:
+            async with asyncio.timeout(_LAST_FRAMES_SECONDS):
+                await socket.drained()
+        except TimeoutError:
+            _log.info("connection.slow_at_close", connection_id=socket.connection_id)
+        await socket.shut(SERVICE_RESTART, SERVICE_RESTART_REASON)
 
     def _connection(self, socket: Socket) -> Connection:
         return Connection(

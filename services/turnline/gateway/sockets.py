@@ -7,13 +7,18 @@ not enough the socket is closed and its client resumes from its position.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from turnline.gateway.merge import merge_adjacent
+from turnline.gateway.places import Places, turn_of
+from turnline.protocol import Position
 from turnline.push import Frame
 
 Send = Callable[[Frame], Awaitable[None]]
-Close = Callable[[int, str], Awaitable[None]]
+Close = Callable[[int, str], Coroutine[Any, Any, None]]
+OnSlow = Callable[[int], None]
 
 SLOW_CONSUMER = 4408
 SLOW_CONSUMER_REASON = "too slow; reconnect and resume"
@@ -28,15 +33,17 @@ class Socket:
     """
 
     __slots__ = (
-        "_awaiting_ack",
         "_buffer",
         "_close",
         "_closed",
+        "_early",
         "_idle",
         "_max_frames",
+        "_on_slow",
+        "_places",
         "_resuming",
         "_send",
-        "_sending",
+        "_sender",
         "_tasks",
         "connection_id",
         "user_id",
@@ -51,13 +58,16 @@ class Socket:
         close: Close,
         tasks: asyncio.TaskGroup,
         max_frames: int,
+        on_slow: OnSlow = lambda _frames: None,
     ) -> None:
         """Wire it.
 
         Args:
-            send / close: write to the client; may wait for it.
-            tasks: where the sender runs.
+            send / close: write to the client; may wait for it.  `send` raises OSError when the
+                client has left; `close` has a deadline of its own.
+            tasks: where the sender runs; of this socket alone, so that its failure stays here.
             max_frames: frames buffered before merging, and then closing, sets in.
+            on_slow: told how many frames were dropped when the client read too slowly.
         """
         self.connection_id = connection_id
         self.user_id = user_id
@@ -65,63 +75,83 @@ class Socket:
         self._close = close
         self._tasks = tasks
         self._max_frames = max_frames
+        self._on_slow = on_slow
         self._buffer: deque[Frame] = deque()
-        self._sending = False
+        self._sender: asyncio.Task[None] | None = None
         self._closed = False
         self._idle: asyncio.Event | None = None
-        self._awaiting_ack: dict[str, list[Frame]] = {}
+        self._early: dict[str, list[Frame]] = {}
         self._resuming: set[str] = set()
+        self._places = Places()
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more can be sent."""
+        return self._closed
 
     def push(self, frames: Sequence[Frame]) -> bool:
-        """Take frames of running turns; False if the socket is closed.
+        """Take frames of running turns, in order; False if the socket is closed.
 
-        Frames of a turn whose CHAT_QUEUED is not out yet wait for it; those of a turn that is
-        being resumed on this socket are dropped, since the resume brings them.
+        Frames of a turn that is being admitted wait for its CHAT_QUEUED; those of a turn that is
+        being resumed here are dropped, since the resume brings them.
         """
         if self._closed:
             return False
         for frame in frames:
-            request_id = frame.get("request_id", "")
-            if request_id in self._resuming:
-                continue
-            waiting = self._awaiting_ack.get(request_id)
-            if waiting is not None:
-                waiting.append(frame)
-            else:
-                self._buffer.append(frame)
-        self._wake()
-        return not self._closed
+            if not self._take(frame):
+                return False
+        return self._wake()
 
     def answer(self, frame: Frame) -> None:
         """Take a frame that answers this socket's own client."""
         if not self._closed:
+            self._places.note(frame)
             self._buffer.append(frame)
             self._wake()
 
-    def expect_ack(self, request_id: str) -> None:
-        """Hold this turn's frames back until `ack`."""
-        self._awaiting_ack[request_id] = []
+    @contextmanager
+    def admitting(self, request_id: str) -> Iterator[None]:
+        """Hold a turn's pushed frames back for the length of the block: its answer comes first."""
+        early = self._early.setdefault(request_id, [])
+        try:
+            yield
+        finally:
+            del self._early[request_id]
+            self.push(early)
 
-    def ack(self, request_id: str, frame: Frame) -> None:
-        """Send the answer to a chat frame, then what its turn has brought meanwhile."""
-        self.answer(frame)
-        for waiting in self._awaiting_ack.pop(request_id, ()):
-            self.answer(waiting)
+    def start_resume(self, request_id: str, after: Position) -> bool:
+        """Leave a turn's frames to a resume from `after`; False if one is running already.
 
-    def start_resume(self, request_id: str) -> bool:
-        """Leave this turn's frames to a resume; False if one is running already."""
+        Unless the resume goes on where pushes have come to, what is still buffered of the turn is
+        dropped: the client reads the resume's frames in order and nothing between them.
+        """
         if request_id in self._resuming:
             return False
         self._resuming.add(request_id)
+        if after != self._places.position(request_id):
+            self._buffer = deque(frame for frame in self._buffer if turn_of(frame) != request_id)
+            self._places.rewind(request_id, after)
         return True
 
     def end_resume(self, request_id: str) -> None:
-        """Let pushed frames of this turn through again."""
+        """Let pushed frames of this turn through again, behind what the resume has sent."""
         self._resuming.discard(request_id)
+
+    def position(self, request_id: str) -> Position | None:
+        """Where the client stands in a turn; None if it was sent nothing of it here."""
+        return self._places.position(request_id)
+
+    def has_ended(self, request_id: str) -> bool:
+        """Whether the client was sent the end of a turn here, not long ago."""
+        return self._places.has_ended(request_id)
+
+    def forget(self, request_id: str) -> None:
+        """A turn of this id begins anew."""
+        self._places.forget(request_id)
 
     async def drained(self) -> None:
         """Wait until everything taken so far was written; bound it from outside."""
-        if self._sending and not self._closed:
+        if self._sender is not None and not self._closed:
             if self._idle is None:
                 self._idle = asyncio.Event()
             await self._idle.wait()
@@ -129,64 +159,66 @@ class Socket:
     async def shut(self, code: int, reason: str) -> None:
         """Close the socket with a code; frames not yet sent are dropped."""
         if not self._closed:
-            self._closed = True
-            self._buffer.clear()
+            self._stop()
             await self._close(code, reason)
 
     def gone(self) -> None:
         """The client has left; send nothing more."""
+        self._stop()
+        if self._sender is not None:
+            self._sender.cancel()
+
+    def _take(self, frame: Frame) -> bool:
+        request_id = turn_of(frame)
+        if request_id in self._resuming:
+            return True
+        early = self._early.get(request_id)
+        if early is None:
+            self._buffer.extend(self._places.take(frame))
+            return True
+        if len(early) == self._max_frames:
+            return self._give_up()
+        early.append(frame)
+        return True
+
+    def _wake(self) -> bool:
+        """See to it that the buffer is sent; False if that is hopeless."""
+        if len(self._buffer) > self._max_frames:
+            self._buffer = deque(merge_adjacent(self._buffer))
+            if len(self._buffer) > self._max_frames:
+                return self._give_up()
+        if self._sender is None and self._buffer:
+            self._sender = self._tasks.create_task(self._send_all())
+        return True
+
+    def _give_up(self) -> bool:
+        self._on_slow(len(self._buffer))
+        self._stop()
+        self._tasks.create_task(self._close(SLOW_CONSUMER, SLOW_CONSUMER_REASON))
+        return False
+
+    def _stop(self) -> None:
+        # Closed before anything else: a task group that is about to end takes no more tasks.
         self._closed = True
         self._buffer.clear()
-
-    def _wake(self) -> None:
-        if len(self._buffer) > self._max_frames:
-            self._buffer = merge_adjacent(self._buffer)
-            if len(self._buffer) > self._max_frames:
-                self._tasks.create_task(self.shut(SLOW_CONSUMER, SLOW_CONSUMER_REASON))
-                return
-        if not self._sending and self._buffer:
-            self._sending = True
-            self._tasks.create_task(self._send_all())
+        for early in self._early.values():
+            early.clear()
+        self._announce_idle()
 
     async def _send_all(self) -> None:
         try:
             while self._buffer:
                 await self._send(self._buffer.popleft())
         except OSError:
-            self.gone()
+            self._stop()
+        except BaseException:
+            self._stop()
+            raise
         finally:
-            self._sending = False
-            if self._idle is not None:
-                self._idle.set()
-                self._idle = None
+            self._sender = None
+            self._announce_idle()
 
-
-def merge_adjacent(frames: deque[Frame]) -> deque[Frame]:
-    """Merge runs of adjacent text chunks of one stream; the text and the last position remain."""
-    merged: deque[Frame] = deque()
-    for frame in frames:
-        if merged and _follows(merged[-1], frame):
-            merged[-1] = _joined(merged[-1], frame)
-        else:
-            merged.append(frame)
-    return merged
-
-
-def _follows(first: Frame, second: Frame) -> bool:
-    def place(frame: Frame) -> tuple[Any, ...]:
-        event = frame.get("event", {})
-        return (frame.get("request_id"), frame.get("attempt"), event.get("message_id"))
-
-    return (
-        "delta" in first
-        and "delta" in second
-        and place(first) == place(second)
-        and second["index"] == first["index"] + 1
-    )
-
-
-def _joined(first: Frame, second: Frame) -> Frame:
-    text = first["delta"] + second["delta"]
-    event = {**second["event"], "content": text}
-    first_index = first.get("first_index", first["index"])
-    return {**second, "delta": text, "event": event, "first_index": first_index}
+    def _announce_idle(self) -> None:
+        if self._idle is not None:
+            self._idle.set()
+            self._idle = None

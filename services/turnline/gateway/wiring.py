@@ -1,20 +1,29 @@
 """Puts a gateway together: the hub of sockets and the endpoint that serves them."""
 
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from turnline.auth import AuthValidator
 from turnline.config import Settings
 from turnline.frontdoor import Admission
-from turnline.gateway.handler import FrameHandler, GatewayOptions, RouteHandler
+from turnline.gateway.custom import CustomRoutes, RouteHandler
+from turnline.gateway.following import Follower, FollowOptions
+from turnline.gateway.handler import FrameHandler, GatewayOptions
 from turnline.gateway.hub import Hub
-from turnline.gateway.routes import SocketEndpoint
+from turnline.gateway.routes import SocketEndpoint, SocketParts
+from turnline.gateway.signals import GatewaySignals
 from turnline.hosting import Backends
+
+ROUTE_SECONDS = 30.0
+IDLE_SECONDS = 600.0
+# Also how long users stay unreachable after the store lost its mappings.
+REFRESH_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gateway:
-    """The two parts of a gateway; `endpoint.run` and `refresh` run in the background.
+    """The two parts of a gateway; `refresh` runs in the background.
 
     Attributes:
         refresh_seconds: how often the mappings of held sockets are renewed.
@@ -35,6 +44,7 @@ def open_hub(settings: Settings, backends: Backends, *, endpoint: str) -> Hub:
         connections=backends.stores.connections,
         endpoint=endpoint,
         max_per_user=settings.websocket_api.max_connections_per_user,
+        pause=lambda: random.uniform(0.5, 5.0),
     )
 
 
@@ -49,25 +59,34 @@ def open_gateway(
     accepting: Callable[[], bool],
 ) -> Gateway:
     """Make the gateway over a hub."""
+    signals = GatewaySignals(backends.metrics, backends.tracing, backends.clock)
     handler = FrameHandler(
         admission=admission,
         replies=backends.stores.replies,
-        routes=routes,
+        follower=Follower(
+            replies=backends.stores.replies,
+            signals=signals,
+            options=FollowOptions(idle=IDLE_SECONDS, wait=settings.execution.turn_timeout),
+        ),
+        routes=CustomRoutes(routes, timeout=ROUTE_SECONDS),
+        signals=signals,
         options=GatewayOptions(
             chat_route=settings.websocket_api.chat_route,
             streams=settings.execution.mode == "stream",
             turn_timeout=settings.execution.turn_timeout,
         ),
     )
-    endpoint = SocketEndpoint(
+    parts = SocketParts(
         hub=hub,
         handler=handler,
         validator=validator,
+        clock=backends.clock,
+        signals=signals,
         accepting=accepting,
         send_buffer=settings.websocket_api.send_buffer,
     )
     return Gateway(
         hub=hub,
-        endpoint=endpoint,
-        refresh_seconds=settings.session.connection_store.ttl / 3,
+        endpoint=SocketEndpoint(parts),
+        refresh_seconds=min(REFRESH_SECONDS, settings.session.connection_store.ttl / 3),
     )

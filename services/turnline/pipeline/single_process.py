@@ -13,7 +13,7 @@ from turnline.auth import AuthValidator
 from turnline.config import Settings
 from turnline.errors import UnknownAgentError
 from turnline.frontdoor import Admin, Admission
-from turnline.gateway.handler import RouteHandler
+from turnline.gateway.custom import RouteHandler
 from turnline.gateway.hub import Hub
 from turnline.gateway.wiring import open_gateway, open_hub
 from turnline.hosting import (
@@ -111,7 +111,7 @@ async def serve_single_process(
                 accepting=lambda: lifecycle.accepting,
             )
             routes.append(gateway.endpoint.route())
-            background += [gateway.endpoint.run, gateway.refresh]
+            background.append(gateway.refresh)
         web = WebServer(rest_app(routes), _web_options(settings))
         parts = Parts(
             web=web,

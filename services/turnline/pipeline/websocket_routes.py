@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
-from turnline.gateway.handler import RESERVED_ROUTES, RouteHandler
+from turnline.gateway.custom import RouteHandler
+from turnline.gateway.handler import RESERVED_ROUTES
 
 
 class PipelineWebSocketHandler:

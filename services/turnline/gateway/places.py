@@ -1,0 +1,191 @@
+"""How far a socket's client has been sent each turn, and what a pushed frame becomes in its light.
+
+A frame that was sent already is dropped, what is missing before one is said (`restart`, `gap`), and
+the end of a turn comes once (DESIGN, guarantee 5).  So a responder may push twice, skip a pod that
+does not answer, or push beside a resume, and the client still reads one honest stream.
+
+Pure: frames in, frames out.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any
+
+from turnline.protocol import Position
+from turnline.push import Frame
+
+STREAM_CHUNK = "STREAM_CHUNK"
+CHAT_RESPONSE = "CHAT_RESPONSE"
+
+
+class _End(Enum):
+    OPEN = auto()
+    FAILED = auto()
+    REPLIED = auto()
+
+
+@dataclass(slots=True)
+class _Place:
+    attempt: int = 0
+    index: int = -1
+    end: _End = _End.OPEN
+
+
+class Places:
+    """The places of one socket.  Bounded: the turns longest without a frame are forgotten."""
+
+    __slots__ = ("_ended", "_max_ended", "_max_running", "_running")
+
+    def __init__(self, *, max_running: int = 256, max_ended: int = 16) -> None:
+        self._max_running = max_running
+        self._max_ended = max_ended
+        self._running: OrderedDict[str, _Place] = OrderedDict()
+        self._ended: OrderedDict[str, _Place] = OrderedDict()
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many running and how many ended turns are known."""
+        return len(self._running), len(self._ended)
+
+    def position(self, request_id: str) -> Position | None:
+        """Where the client stands in a turn; None if it was sent nothing of it."""
+        place = self._running.get(request_id) or self._ended.get(request_id)
+        return Position(place.attempt, place.index) if place and place.attempt else None
+
+    def has_ended(self, request_id: str) -> bool:
+        """Whether the client was sent the end of a turn."""
+        return request_id in self._ended
+
+    def forget(self, request_id: str) -> None:
+        """The turn begins anew."""
+        self._running.pop(request_id, None)
+        self._ended.pop(request_id, None)
+
+    def rewind(self, request_id: str, after: Position) -> None:
+        """The client asked for everything behind `after`, whatever it was sent before."""
+        self._keep(request_id, _Place(after.attempt, after.index))
+
+    def take(self, frame: Frame) -> list[Frame]:
+        """Give what to send for a pushed frame, in order; nothing for one sent before.
+
+        Frames that belong to no turn, or name no place in it, pass as they are.
+        """
+        request_id = turn_of(frame)
+        if not request_id:
+            return [frame]
+        place = self._running.get(request_id) or self._ended.get(request_id) or _Place()
+        frames = _end(place, frame) if _is_end(frame) else _piece(place, frame)
+        self._keep(request_id, place)
+        return frames
+
+    def note(self, frame: Frame) -> None:
+        """Remember a frame that is sent whatever was sent before (of a resume or a replay)."""
+        request_id = turn_of(frame)
+        if not request_id:
+            return
+        place = self._running.get(request_id) or self._ended.get(request_id) or _Place()
+        if (attempt := _number(frame, "attempt")) is not None:
+            place.attempt = attempt
+            place.index = _last_index(frame)
+        place.end = _end_of(frame) if _is_end(frame) else _End.OPEN
+        self._keep(request_id, place)
+
+    def _keep(self, request_id: str, place: _Place) -> None:
+        ended = place.end is not _End.OPEN
+        here, there = (self._ended, self._running) if ended else (self._running, self._ended)
+        there.pop(request_id, None)
+        here[request_id] = place
+        here.move_to_end(request_id)
+        if len(here) > (self._max_ended if ended else self._max_running):
+            here.popitem(last=False)
+
+
+def turn_of(frame: Frame) -> str:
+    """Give the request id of a frame that is a piece or the end of a turn; empty for others."""
+    request_id = frame.get("request_id")
+    if frame.get("type") not in (STREAM_CHUNK, CHAT_RESPONSE) or not isinstance(request_id, str):
+        return ""
+    return request_id
+
+
+def _piece(place: _Place, frame: Frame) -> list[Frame]:
+    attempt, index = _number(frame, "attempt"), _number(frame, "index")
+    if attempt is None:
+        return [frame]
+    if attempt < place.attempt or (attempt == place.attempt and place.end is not _End.OPEN):
+        return []
+    restarts = _event(frame).get("type") == "restart"
+    if attempt == place.attempt and restarts:
+        return []
+    before = _move(place, frame, attempt)
+    if index is None:
+        return [frame] if restarts else [*before, frame]
+    if index <= place.index:
+        return before
+    before += _gap(place, frame, index)
+    place.index = index
+    return [*before, frame]
+
+
+def _end(place: _Place, frame: Frame) -> list[Frame]:
+    end = _end_of(frame)
+    if place.end is _End.REPLIED or place.end is end:
+        return []
+    place.end = end
+    attempt, index = _number(frame, "attempt"), _number(frame, "index")
+    if attempt is None or index is None or attempt < place.attempt:
+        # A turn that was given up ends without a place of its own.
+        return [frame]
+    before = _move(place, frame, attempt)
+    place.end = end
+    if "result" not in frame:
+        before += _gap(place, frame, index)
+    place.index = max(place.index, index)
+    return [*before, frame]
+
+
+def _move(place: _Place, frame: Frame, attempt: int) -> list[Frame]:
+    """Go to a later attempt, which voids what was sent of the one before."""
+    if attempt == place.attempt:
+        return []
+    started = place.attempt > 0
+    place.attempt, place.index, place.end = attempt, -1, _End.OPEN
+    return [_said(frame, {"type": "restart", "attempt": attempt})] if started else []
+
+
+def _gap(place: _Place, frame: Frame, index: int) -> list[Frame]:
+    if index <= place.index + 1:
+        return []
+    return [_said(frame, {"type": "gap", "first": place.index + 1, "last": index - 1})]
+
+
+def _said(frame: Frame, event: dict[str, Any]) -> Frame:
+    kept = ("session_id", "request_id", "attempt")
+    ids = {name: frame[name] for name in kept if name in frame}
+    return {"event": event, "done": False, **ids, "type": STREAM_CHUNK}
+
+
+def _is_end(frame: Frame) -> bool:
+    return frame.get("type") == CHAT_RESPONSE or frame.get("done") is True
+
+
+def _end_of(frame: Frame) -> _End:
+    return _End.FAILED if "error" in frame and "result" not in frame else _End.REPLIED
+
+
+def _last_index(frame: Frame) -> int:
+    index = _number(frame, "index")
+    if index is None and _event(frame).get("type") == "gap":
+        index = _number(_event(frame), "last")
+    return -1 if index is None else index
+
+
+def _event(frame: Frame) -> dict[str, Any]:
+    event = frame.get("event")
+    return event if isinstance(event, dict) else {}
+
+
+def _number(frame: Frame, name: str) -> int | None:
+    value = frame.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
