@@ -203,11 +203,14 @@ async def read_to_close(socket: ClientConnection) -> tuple[list[dict[str, str]],
 
 
 async def test_an_idle_process_ends_at_once(tmp_path: Path) -> None:
-    async with serving(tmp_path, *dev(), settings=settings(grace=30)) as server:
-        async with server.client() as client:  # a kept-alive connection must not hold it up
-            await client.get("/health")
-            server.signal(SIGTERM)
-            ended = await server.ended(within=3)
+    async with (
+        serving(tmp_path, *dev(), settings=settings(grace=30)) as server,
+        server.client() as client,
+    ):
+        await client.get("/health")  # over a connection that is kept alive
+
+        server.signal(SIGTERM)
+        ended = await server.ended(within=3)
 
     assert ended.code == 0
 

@@ -112,14 +112,17 @@ class Server:
                     raise AssertionError(f"ended with {self.process.returncode}: {self.stderr}")
                 await asyncio.sleep(CHECK_SECONDS)
             self.port = lines[-1]["port"]
-            async with self.client() as client:
-                while (await client.get("/ready")).status_code != 200:
-                    await asyncio.sleep(CHECK_SECONDS)
+            while not await self._says_ready():  # noqa: ASYNC110 - told when asked only
+                await asyncio.sleep(CHECK_SECONDS)
+
+    async def _says_ready(self) -> bool:
+        async with self.client() as client:
+            return (await client.get("/ready")).status_code == 200
 
     async def is_draining(self) -> None:
         """Wait until it says that it drains."""
         async with asyncio.timeout(END_SECONDS):
-            while not self.events("process.draining"):
+            while not self.events("process.draining"):  # noqa: ASYNC110 - told by a file only
                 await asyncio.sleep(CHECK_SECONDS)
 
 
@@ -149,8 +152,7 @@ async def spawned(
     directory: Path, *args: str, settings: Mapping[str, str] | None = None, stdin: bytes = b""
 ) -> AsyncIterator[Server]:
     """Run Python with `args` for the length of the block, then kill what is left of it."""
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / "stdin").write_bytes(stdin)
+    _prepare(directory, stdin)
     with (
         (directory / "stdin").open("rb") as source,
         (directory / "stdout").open("wb") as out,
@@ -171,6 +173,11 @@ async def spawned(
         if process.returncode is None:
             process.kill()
             await process.wait()
+
+
+def _prepare(directory: Path, stdin: bytes) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "stdin").write_bytes(stdin)
 
 
 @asynccontextmanager

@@ -26,7 +26,7 @@ async def hold(turn: Turn) -> AsyncIterator[str]:
 
 @agent("hung", description="ignores being cancelled")
 async def hung(turn: Turn) -> AsyncIterator[str]:
-    yield "hanging"
+    yield turn.prompt
     while True:
         try:
             await asyncio.Event().wait()

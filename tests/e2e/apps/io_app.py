@@ -3,10 +3,9 @@
 from typing import Any
 
 from e2e.apps import e2e_agents
+from e2e.tokens import SECRET
 from turnline.auth import JwtValidator
 from turnline.pipeline import IOHandler, PipelineWebSocketHandler
-
-SECRET = "a secret of these tests, longer than a hash"
 
 
 @PipelineWebSocketHandler.register("status")
@@ -16,7 +15,7 @@ def status(msg: dict[str, Any]) -> dict[str, Any]:
 
 @PipelineWebSocketHandler.register("silent")
 async def silent(msg: dict[str, Any]) -> None:
-    return None
+    msg.clear()
 
 
 @PipelineWebSocketHandler.register("failing")
