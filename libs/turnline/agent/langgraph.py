@@ -315,8 +315,8 @@ def _dump(saver: InMemorySaver) -> list[str]:
 
 def _load(saver: InMemorySaver, dumped: Sequence[str]) -> None:
     kind, data = dumped
-    newest_first = saver.serde.loads_typed((kind, base64.b64decode(data)))
-    for config, checkpoint, metadata, parent, writes in reversed(newest_first):
+    tuples = saver.serde.loads_typed((kind, base64.b64decode(data)))
+    for config, checkpoint, metadata, parent, writes in tuples:
         place = {key: config["configurable"][key] for key in ("thread_id", "checkpoint_ns")}
         if parent is not None:
             place["checkpoint_id"] = parent["configurable"]["checkpoint_id"]

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Annotated, Any, TypedDict
+from typing import Any, TypedDict
 
 import pytest
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
@@ -10,9 +10,10 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.types import interrupt
@@ -26,7 +27,7 @@ from turnline.agent import (
     RetryableAgentError,
     Turn,
 )
-from turnline.agent.langgraph import LangGraphAgent, LangGraphModule
+from turnline.agent.langgraph import LangGraphAgent, LangGraphModule, _dump, _load
 from turnline.agent.pauses import STATE_KEY
 from turnline.protocol import Attachment, ChatEvent, EventType, JsonObject, TurnRecord
 
@@ -361,6 +362,67 @@ async def test_a_decision_resumes_the_run_on_another_runner(
     ]
 
 
+async def test_a_run_pauses_again_at_its_next_interrupt() -> None:
+    agent, _ = an_agent(calls("refund", '{"order":"7"}'))
+    first = a_turn("Pay back 7 and 8")
+    first_reply = answer(await run(agent, first))
+    agent, _ = an_agent(calls("refund", '{"order":"8"}', call_id="c2"))
+    second = resume_turn(first, first_reply, {"status": "approved"})
+    second_reply = answer(await run(agent, second))
+    agent, model = an_agent(says("Both done"))
+    third = Turn(
+        request_id="r3",
+        session_id="s1",
+        prompt="",
+        state=second.state,
+        resume={
+            "decisions": [
+                {"id": each["id"], "status": "approved"}
+                for each in second_reply.extra["interruptions"]
+            ]
+        },
+    )
+
+    reply = answer(await run(agent, third))
+
+    assert (second_reply.status_code, second_reply.extra["run_id"]) == (202, "r2")
+    assert reply.text == "Both done"
+    assert [text for kind, text in said(model.asked[0]) if kind == "tool"] == [
+        "refunded 7",
+        "refunded 8",
+    ]
+
+
+async def test_an_interrupt_inside_a_subgraph_pauses_and_resumes() -> None:
+    inner = chat_graph(ScriptedChat(script=[calls("refund", '{"order":"7"}')]))
+    paused = a_turn("Pay back 7")
+    reply = answer(await run(node_agent(inner), paused))
+    inner = chat_graph(ScriptedChat(script=[says("Done")]))
+    resumed = resume_turn(paused, reply, {"status": "approved"})
+
+    items = await run(node_agent(inner), resumed)
+
+    assert answer(items).text == "Done"
+    assert events(items, EventType.TOOL_CALL_RESULT)[0].content == "refunded 7"
+
+
+async def test_checkpoints_come_back_with_their_parents_and_pending_writes() -> None:
+    builder = StateGraph(MessagesState)
+    builder.add_node("speak", lambda _: {"messages": [AIMessage("one")]})
+    builder.add_node("ask", lambda _: {"messages": [AIMessage(interrupt("which?"))]})
+    builder.add_edge(START, "speak")
+    builder.add_edge("speak", "ask")
+    saver, copy = InMemorySaver(), InMemorySaver()
+    config: RunnableConfig = {"configurable": {"thread_id": "turn"}}
+    await builder.compile(checkpointer=saver).ainvoke({"messages": [HumanMessage("x")]}, config)
+
+    _load(copy, _dump(saver))
+
+    original, loaded = list(saver.list(None)), list(copy.list(None))
+    assert len(original) > 1
+    assert loaded == original
+
+
 async def test_a_decision_on_nothing_is_refused() -> None:
     agent, _ = an_agent(calls("refund", '{"order":"7"}'))
     paused = a_turn()
@@ -431,12 +493,8 @@ async def test_a_graph_without_messages_is_refused() -> None:
         await run(LangGraphAgent("helper", builder.compile()))
 
 
-class WithContext(TypedDict):
-    messages: Annotated[list[BaseMessage], add_messages]
-
-
 async def test_history_is_given_with_ids_so_that_nothing_is_told_twice() -> None:
-    async def echo_all(state: WithContext) -> dict[str, list[BaseMessage]]:
+    async def echo_all(state: MessagesState) -> dict[str, list[BaseMessage]]:
         return {"messages": [*state["messages"], AIMessage("new")]}
 
     earlier = TurnRecord(request_id="r0", prompt="a", reply="b", agent="other", at=0.0)
@@ -445,6 +503,35 @@ async def test_history_is_given_with_ids_so_that_nothing_is_told_twice() -> None
 
     assert answer(items).text == "new"
     assert [item["langchain"]["data"]["content"] for item in answer(items).items] == ["c", "new"]
+
+
+class WithNote(MessagesState):
+    note: str
+
+
+class OnlyNote(TypedDict):
+    note: str
+
+
+async def test_a_message_of_an_earlier_turn_that_a_node_touches_is_not_told_again() -> None:
+    async def mend(state: OnlyNote) -> dict[str, list[BaseMessage]]:
+        return {"messages": [AIMessage("b, mended", id="r0-reply")]}
+
+    async def speak(state: WithNote) -> dict[str, list[BaseMessage]]:
+        return {"messages": [AIMessage("new")]}
+
+    builder = StateGraph(WithNote)
+    builder.add_node("mend", mend)
+    builder.add_node("speak", speak)
+    builder.add_edge(START, "mend")
+    builder.add_edge("mend", "speak")
+    agent = LangGraphAgent("helper", builder.compile())
+    earlier = TurnRecord(request_id="r0", prompt="a", reply="b", agent="other", at=0.0)
+
+    items = await run(agent, a_turn("c", history=[earlier]))
+
+    assert answer(items).text == "new"
+    assert kinds(items) == ["message_start", "text_delta", "message_end", "reply"]
 
 
 async def test_a_turn_that_is_stopped_stops_its_node() -> None:
