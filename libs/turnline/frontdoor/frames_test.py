@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnline.errors import AgentFailedError, QueueFullError
@@ -129,6 +129,7 @@ def test_a_failure_ends_a_stream_with_its_detail() -> None:
     assert (last["done"], last["error"], last["code"]) == (True, "broken", "agent_failed")
 
 
+@settings(deadline=None)
 @given(
     cut=st.integers(min_value=-1, max_value=9),
     total=st.integers(min_value=1, max_value=10),

@@ -1,14 +1,18 @@
 """Request bodies within bounds."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
 from turnline.errors import Code, InvalidRequestError, PayloadTooLargeError
+from turnline.protocol.json_body import parse_chat_body
 from turnline.request_handler.body import parse_json, read_body
 
 
@@ -98,3 +102,23 @@ def test_what_is_no_json_is_malformed(body: bytes, content_type: str) -> None:
         parse_json(body, content_type=content_type)
 
     assert (refused.value.code, refused.value.field) == (Code.MALFORMED_BODY, "body")
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+FIELDS = st.sampled_from(
+    ["prompt", "session_id", "request_id", "files", "images", "resume", "schedule", "requests", "x"]
+)
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=300) | st.dictionaries(FIELDS, JSON_VALUES).map(json.dumps))
+def test_any_body_is_a_request_or_a_callers_error(body: bytes | str) -> None:
+    raw = body.encode() if isinstance(body, str) else body
+    try:
+        parse_chat_body(parse_json(raw, content_type=""))
+    except InvalidRequestError as error:
+        assert error.meaning.http_status in (400, 422)

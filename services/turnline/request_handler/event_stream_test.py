@@ -196,6 +196,7 @@ async def test_no_comment_is_sent_while_events_flow() -> None:
         source.put(REPLY)
 
     assert HEARTBEAT not in reader.writes
+    assert len(reader.events) == 11
 
 
 async def test_a_stream_silent_for_too_long_ends_and_says_where_to_resume() -> None:

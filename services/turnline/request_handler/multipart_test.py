@@ -1,5 +1,7 @@
 """POST /api/v1/chat-multipart."""
 
+from collections.abc import AsyncIterator
+
 import httpx
 import pytest
 
@@ -76,10 +78,23 @@ async def test_a_file_of_exactly_the_limit_is_taken_and_one_byte_more_is_not() -
     assert over.json()["detail"]["code"] == "payload_too_large"
 
 
-async def test_many_files_together_are_bounded_too() -> None:
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_many_files_together_are_bounded_too(chunked: bool) -> None:
+    files = [("files", (f"f{i}", b"x" * 900)) for i in range(3)]
+    form = httpx.Request("POST", "http://t", data=FIELDS, files=files)
+    content = form.read()
+
+    async def parts() -> AsyncIterator[bytes]:
+        for start in range(0, len(content), 500):
+            yield content[start : start + 500]
+
     options = RigOptions(max_file_bytes=1000, max_body_bytes=1000)
     async with open_rig(options) as rig:
-        answer = await post(rig, FIELDS, [("files", (f"f{i}", b"x" * 900)) for i in range(3)])
+        answer = await rig.client.post(
+            PATH,
+            content=parts() if chunked else content,
+            headers={"Content-Type": form.headers["content-type"]},
+        )
 
     assert answer.status_code == 413
 
