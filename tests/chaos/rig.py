@@ -13,6 +13,7 @@ from turnline.hosting import Backoff, ConsumeLoop, ConsumeOptions, LeaseKeeper
 from turnline.protocol import BEGINNING, ChatRequest, DeliveryMode, ReplyKey, SessionKey
 from turnline.protocol.clock import SystemClock
 from turnline.responder.handler import AnswerHandler, ResponderOptions
+from turnline.responder.signals import ResponderSignals
 from turnline.runner.handler import RunnerOptions, TurnHandler
 from turnline.runner.publish import Patience, Publisher
 from turnline.runner.signals import RunnerSignals
@@ -198,7 +199,10 @@ async def open_rig() -> AsyncIterator[Rig]:
     responder = ConsumeLoop(
         queue=transport.output,
         handler=AnswerHandler(
-            replies=replies, push=None, options=ResponderOptions(default_mode=DeliveryMode.KEEP)
+            replies=replies,
+            push=None,
+            signals=ResponderSignals(metrics, configure_tracing(None, "test"), clock),
+            options=ResponderOptions(default_mode=DeliveryMode.KEEP),
         ),
         keeper=keeper,
         metrics=metrics,

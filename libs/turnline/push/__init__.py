@@ -2,6 +2,7 @@
 
 from turnline.push.port import ConnectionPush, Frame, PushRoutes
 from turnline.push.routes import PUSH_PATH, PUSH_TOKEN_HEADER, Remote, Routes
+from turnline.push.signals import PushSignals
 from turnline.push.users import UserPush
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "ConnectionPush",
     "Frame",
     "PushRoutes",
+    "PushSignals",
     "Remote",
     "Routes",
     "UserPush",

@@ -27,7 +27,7 @@ class HttpPush:
         body = orjson.dumps({"connection_id": connection_id, "messages": list(frames)})
         try:
             answer = await self._client.post(self._url, content=body, headers=self._headers)
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise TransportUnavailableError("the gateway pod did not answer") from error
         if answer.status_code == httpx.codes.NOT_FOUND:
             return False

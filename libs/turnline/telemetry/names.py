@@ -78,9 +78,9 @@ TURNS_IN_FLIGHT = _gauge("turns_in_flight", "Turns this runner works on now.")
 TURN_STAGE_SECONDS = HistogramSpec(
     name="turn_stage_seconds",
     help="Where a turn's time goes: queued (admitted to claimed), agent, commit, publish, "
-    "reply_queue (published to stored), total (admitted to stored).",
+    "total (admitted to stored).",
     unit="seconds",
-    labels=(_label("stage", "queued", "agent", "commit", "publish", "reply_queue", "total"),),
+    labels=(_label("stage", "queued", "agent", "commit", "publish", "total"),),
     buckets=_TURN_SECONDS,
 )
 REQUESTS_TOTAL = _counter(
@@ -124,7 +124,7 @@ LEASE_LOST_TOTAL = _counter(
 RETRIES_TOTAL = _counter(
     "retries_total",
     "Tries that were made again, by what failed.",
-    _label("cause", "agent", "throttled", "handler", "store", "transport", "settle", "push"),
+    _label("cause", "agent", "throttled", "handler", "store", "transport", "settle"),
 )
 EVENT_LOOP_LAG_SECONDS = HistogramSpec(
     name="event_loop_lag_seconds",
@@ -220,7 +220,6 @@ EVENTS: tuple[EventSpec, ...] = (
     _event("stream.gap", "A reader was told that chunks are gone.", "first", "last"),
     _event("push.stale_connection", "A pod no longer holds a socket; it is forgotten."),
     _event("push.unreachable", "A pod did not take frames.", "reason"),
-    _event("push.dropped", "Frames reached nobody and were given up.", "reason"),
     _event("watcher.failed", "A background watch raised; it is not restarted."),
     _event("tracing.unflushed", "Spans were not exported before shutdown.", "seconds"),
     _event("library.message", "A line of a library or of an agent.", "logger", "message"),

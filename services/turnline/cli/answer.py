@@ -1,8 +1,8 @@
 """What a terminal shows of one answer, frame by frame.
 
-A client that was cut off gets frames twice: those kept for its next connection, and those its
-resume brings.  Places (attempt, index) tell them apart, so that every piece is shown once and in
-order.
+A client that was cut off gets frames twice: those pushed to its next connection, and those its
+resume brings.  The server says where the resume begins; from there on the frames are whole and in
+order, and what came before is passed over.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ class Answer:
         note: shows a remark about it.
         queued: the server has the question.
         done / failed: the answer has ended; with an error.
-        resuming: a resume is under way, which brings what is missing.
+        resuming: a resume was asked for and has not begun.
     """
 
     request_id: str
@@ -48,7 +48,9 @@ class Answer:
                 self.queued = True
             case "SYSTEM_RESPONSE" if frame.get("status") == "FAILED":
                 self._end(error=str(frame.get("message")))
-            case "STREAM_CHUNK":
+            case "SYSTEM_RESPONSE" if frame.get("state") == "RESUMING":
+                self.resuming = False
+            case "STREAM_CHUNK" if not self.resuming:
                 self._take_chunk(frame)
             case _:
                 pass
@@ -65,18 +67,16 @@ class Answer:
         if event.get("type") == "gap":
             self._next = event["last"] + 1
             self.note("part of the answer was missed")
-        elif "index" in frame and self._is_next(frame):
+        elif "index" in frame and (frame["done"] or self._is_new(frame)):
             if frame["done"]:
                 self._end(error=frame.get("error"), rest=frame.get("result", ""))
             else:
                 self._next = frame["index"] + 1
                 self.text(frame.get("delta", ""))
 
-    def _is_next(self, frame: dict[str, Any]) -> bool:
+    def _is_new(self, frame: dict[str, Any]) -> bool:
         first: int = frame.get("first_index", frame["index"])
-        if frame["done"]:
-            return first <= self._next or not self.resuming or "result" in frame
-        return first == self._next or (first > self._next and not self.resuming)
+        return first >= self._next
 
     def _end(self, *, error: str | None = None, rest: str = "") -> None:
         self.done = True

@@ -66,11 +66,7 @@ class Hub:
         """
         self._sockets[socket.connection_id] = socket
         self._per_user[socket.user_id] += 1
-        await self._connections.add(self._connection(socket))
-        held = await self._connections.take_held(socket.user_id)
-        if not socket.push(held):
-            for frame in held:
-                await self._connections.hold(socket.user_id, frame)
+        await self._record(socket)
 
     async def remove(self, socket: Socket, *, timeout: float = 5.0) -> None:
         """Let go of a socket; its mapping expires by itself if the store is away."""
@@ -84,14 +80,15 @@ class Hub:
     async def refresh(self, every: float) -> None:
         """Keep the mappings of held sockets alive, every so many seconds, until cancelled.
 
-        Brings back the mappings of a store that has lost them, too.
+        Brings back the mappings of a store that has lost them, and collects what was held because
+        this pod could not be reached.
         """
         while True:
             await asyncio.sleep(every)
             try:
                 for connection_id in list(self._sockets):
                     if (socket := self._sockets.get(connection_id)) is not None:
-                        await self._connections.add(self._connection(socket))
+                        await self._record(socket)
             except StoreUnavailableError:
                 _log.warning("dependency.unavailable", dependency="connection store")
 
@@ -123,12 +120,15 @@ class Hub:
             _log.info("connection.slow_at_close", connection_id=socket.connection_id)
         await socket.shut(SERVICE_RESTART, SERVICE_RESTART_REASON)
 
-    def _connection(self, socket: Socket) -> Connection:
-        return Connection(
-            user_id=socket.user_id,
-            connection_id=socket.connection_id,
-            endpoint=self._endpoint,
+    async def _record(self, socket: Socket) -> None:
+        user_id = socket.user_id
+        await self._connections.add(
+            Connection(user_id=user_id, connection_id=socket.connection_id, endpoint=self._endpoint)
         )
+        held = await self._connections.take_held(user_id)
+        if not socket.push(held):
+            for frame in held:
+                await self._connections.hold(user_id, frame)
 
     def _forget(self, socket: Socket) -> None:
         if self._sockets.pop(socket.connection_id, None) is not None:

@@ -147,6 +147,19 @@ async def test_mappings_are_renewed_although_the_store_was_away() -> None:
         refreshing.cancel()
 
 
+async def test_what_was_held_while_the_pod_was_unreachable_is_collected() -> None:
+    store, client = a_store(), Client()
+    hub = a_hub(store)
+    async with asyncio.timeout(5), a_socket("c1", client) as socket, asyncio.TaskGroup() as tasks:
+        await hub.add(socket)
+        await store.hold("u", HELD)
+        refreshing = tasks.create_task(hub.refresh(0.001))
+        await client.arrived.wait()
+        refreshing.cancel()
+
+    assert client.seen == [HELD]
+
+
 async def test_at_the_end_every_client_is_told_when_to_come_back() -> None:
     hub, client = a_hub(a_store()), Client()
     async with a_socket("c1", client) as socket:

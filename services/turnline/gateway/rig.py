@@ -11,7 +11,7 @@ class Client:
     Attributes:
         seen: frames it has read.
         closed: code and reason it was closed with; None while it is open.
-        ended: set when it was closed.
+        arrived / ended: set when a frame came, and when it was closed.
         reading: cleared, it reads nothing more.
         broken: raised by the next write.
         slow: frames dropped because it read too slowly, each time.
@@ -20,6 +20,7 @@ class Client:
     def __init__(self) -> None:
         self.seen: list[Frame] = []
         self.closed: tuple[int, str] | None = None
+        self.arrived = asyncio.Event()
         self.ended = asyncio.Event()
         self.reading = asyncio.Event()
         self.reading.set()
@@ -30,6 +31,7 @@ class Client:
         if self.broken is not None:
             raise self.broken
         self.seen.append(frame)
+        self.arrived.set()
         await self.reading.wait()
 
     async def close(self, code: int, reason: str) -> None:

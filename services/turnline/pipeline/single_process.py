@@ -29,7 +29,7 @@ from turnline.hosting import (
     run_parts,
 )
 from turnline.protocol.clock import SystemClock
-from turnline.push import Routes, UserPush
+from turnline.push import PushSignals, Routes, UserPush
 from turnline.push_endpoint.handler import PushHandler
 from turnline.push_endpoint.routes import push_routes
 from turnline.request_handler import WaitingRoom, build_routes, rest_app
@@ -72,7 +72,12 @@ async def serve_single_process(
     async with open_backends(settings, SystemClock()) as backends:
         keeper = LeaseKeeper(backends.metrics)
         hub = open_hub(settings, backends, endpoint=LOCAL_ENDPOINT)
-        push = UserPush(connections=backends.stores.connections, routes=Routes(local=hub))
+        push = UserPush(
+            connections=backends.stores.connections,
+            routes=Routes(local=hub),
+            signals=PushSignals(backends.metrics),
+            clock=backends.clock,
+        )
         runner, responder = _loops(settings, backends, keeper, push, what.agents)
         admission = Admission(
             queue=backends.transport.input,

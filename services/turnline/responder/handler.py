@@ -1,11 +1,12 @@
 """One piece of an answer: keep it in the response store, and push it if its caller is on a socket.
 
 Everything is kept whatever the mode, so a caller who lost its connection can still read the reply
-or resume the stream.  Both steps may be repeated: the store drops what it has, and frames carry
-positions by which clients drop what they saw.
+or resume the stream.  Keeping comes first: whoever follows a turn in the store misses nothing that
+was pushed.  Both steps may be repeated: the store drops what it has, and so do sockets.
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from turnline.errors import Code, StoreUnavailableError
@@ -21,11 +22,9 @@ from turnline.protocol import (
     Position,
 )
 from turnline.push import Frame, UserPush
+from turnline.responder.signals import ResponderSignals
 from turnline.store import ResponseStore, StoredReply, StreamItem
-from turnline.telemetry import get_logger
 from turnline.transport import Ack, Bury, Delivery, Settlement
-
-_log = get_logger("responder")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,37 +38,57 @@ class ResponderOptions:
 
     default_mode: DeliveryMode
     patience: float = 60.0
+    backoff: Backoff = Backoff(base=0.05, cap=5.0)
 
 
 class AnswerHandler:
     """Handles deliveries of the output queue; one instance per process."""
 
     def __init__(
-        self, *, replies: ResponseStore, push: UserPush | None, options: ResponderOptions
+        self,
+        *,
+        replies: ResponseStore,
+        push: UserPush | None,
+        signals: ResponderSignals,
+        options: ResponderOptions,
     ) -> None:
         """Wire it; `push` is None where no socket can exist."""
         self._replies = replies
         self._push = push
+        self._signals = signals
         self._options = options
 
     async def __call__(self, delivery: Delivery) -> Settlement:
-        """Keep and push one piece of an answer."""
+        """Keep and push one piece of an answer.
+
+        Raises:
+            StoreUnavailableError: a store did not answer for longer than `patience`.
+        """
         envelope = delivery.envelope
         if isinstance(envelope.payload, ChatRequest):
             return Bury("a chat request on the output queue", Code.UNDECODABLE)
+        with self._signals.answer(envelope):
+            await self._patiently(envelope)
+        return Ack()
+
+    async def _patiently(self, envelope: Envelope) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         failures = 0
-        give_up_at = asyncio.get_running_loop().time() + self._options.patience
         while True:
             try:
                 await self._handle(envelope)
-                return Ack()
-            except StoreUnavailableError:
+            except StoreUnavailableError as error:
                 failures += 1
-                pause = Backoff(base=0.05, cap=5.0).pause(failures)
-                if asyncio.get_running_loop().time() + pause > give_up_at:
+                pause = self._options.backoff.pause(failures)
+                if loop.time() + pause > began + self._options.patience:
                     raise
-                _log.warning("dependency.unavailable", dependency="response store")
+                self._signals.store_unavailable(error.message)
                 await asyncio.sleep(pause)
+            else:
+                if failures:
+                    self._signals.store_recovered(loop.time() - began)
+                return
 
     async def _handle(self, envelope: Envelope) -> None:
         reply = _stored_reply(envelope)
@@ -79,13 +98,14 @@ class AnswerHandler:
             )
         if reply is not None:
             await self._replies.put(envelope.reply_key, reply)
+            self._signals.stored(envelope)
         mode = self._mode(envelope)
-        if self._push is None or not mode.pushes:
+        if self._push is None or not mode.pushes or not envelope.user_id:
             return
         if mode.streams:
             await self._push_stream(self._push, envelope, reply)
         elif reply is not None:
-            await self._push.push_or_hold(envelope.user_id, [chat_response_frame(reply)])
+            await self._push_end(self._push, envelope, chat_response_frame(reply))
 
     def _mode(self, envelope: Envelope) -> DeliveryMode:
         if envelope.delivery_mode is not DeliveryMode.UNSPECIFIED:
@@ -95,14 +115,17 @@ class AnswerHandler:
     async def _push_stream(
         self, push: UserPush, envelope: Envelope, reply: StoredReply | None
     ) -> None:
-        items: list[StreamItem] = list(envelope.chunks)
-        if reply is not None:
-            items.append(reply)
-        frames = _stream_frames(envelope, items)
-        if reply is None:
-            await push.push(envelope.user_id, frames)
-        elif not await push.push(envelope.user_id, frames):
-            await push.push_or_hold(envelope.user_id, [_held_end(reply)])
+        frames = _stream_frames(envelope, reply)
+        with self._signals.push(envelope, frames=len(frames)) as span:
+            sockets = await push.push(envelope.user_id, frames)
+            span.set(sockets=sockets)
+        if reply is not None and not sockets:
+            await self._push_end(push, envelope, _whole_end(reply))
+
+    async def _push_end(self, push: UserPush, envelope: Envelope, frame: Frame) -> None:
+        """Push what ends a turn, or hold it for the user's next socket."""
+        with self._signals.push(envelope, frames=1) as span:
+            span.set(sockets=await push.push_or_hold(envelope.user_id, [frame]))
 
 
 def _stored_reply(envelope: Envelope) -> StoredReply | None:
@@ -118,16 +141,24 @@ def _stored_reply(envelope: Envelope) -> StoredReply | None:
     )
 
 
-def _stream_frames(envelope: Envelope, items: list[StreamItem]) -> list[Frame]:
-    frames = StreamFrames(
-        session_id=envelope.session_id,
-        request_id=envelope.request_id,
-        after=_position_before(envelope),
-    )
+def _stream_frames(envelope: Envelope, reply: StoredReply | None) -> list[Frame]:
+    items: list[StreamItem] = [*envelope.chunks, *([reply] if reply is not None else [])]
+    return _frames(envelope.request_id, envelope.session_id, items, after=_before(envelope))
+
+
+def _whole_end(reply: StoredReply) -> Frame:
+    """The end of a stream nobody saw: the whole text in its `done` frame."""
+    return _frames(reply.request_id, reply.session_id, [reply], after=BEGINNING)[-1]
+
+
+def _frames(
+    request_id: str, session_id: str, items: Sequence[StreamItem], *, after: Position
+) -> list[Frame]:
+    frames = StreamFrames(session_id=session_id, request_id=request_id, after=after)
     return [{**frame, "type": "STREAM_CHUNK"} for item in items for _, frame in frames.frames(item)]
 
 
-def _position_before(envelope: Envelope) -> Position:
+def _before(envelope: Envelope) -> Position:
     """Where the sockets' readers stand before this envelope, if they missed nothing.
 
     At the start of a later attempt they stand somewhere in the one before, so that the frames
@@ -139,12 +170,3 @@ def _position_before(envelope: Envelope) -> Position:
     if first == 0:
         return BEGINNING
     return Position(envelope.attempt, first - 1)
-
-
-def _held_end(reply: StoredReply) -> Frame:
-    """The end of a stream nobody saw: the whole text in its `done` frame."""
-    frames = StreamFrames(session_id=reply.session_id, request_id=reply.request_id, after=BEGINNING)
-    frame: Frame = {}
-    for _, frame in frames.frames(reply):
-        frame["type"] = "STREAM_CHUNK"
-    return frame

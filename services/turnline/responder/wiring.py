@@ -5,6 +5,7 @@ from turnline.hosting import Backends, Backoff, ConsumeLoop, ConsumeOptions, Lea
 from turnline.protocol import DeliveryMode
 from turnline.push import UserPush
 from turnline.responder.handler import AnswerHandler, ResponderOptions
+from turnline.responder.signals import ResponderSignals
 
 _DEFAULT_MODES = {"async": DeliveryMode.PUSH, "stream": DeliveryMode.PUSH_STREAM}
 
@@ -23,6 +24,7 @@ def responder_loop(
     handler = AnswerHandler(
         replies=backends.stores.replies,
         push=push,
+        signals=ResponderSignals(backends.metrics, backends.tracing, backends.clock),
         options=ResponderOptions(
             default_mode=_DEFAULT_MODES.get(execution.mode, DeliveryMode.KEEP)
         ),
