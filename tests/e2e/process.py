@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -151,7 +151,10 @@ def environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
 async def spawned(
     directory: Path, *args: str, settings: Mapping[str, str] | None = None, stdin: bytes = b""
 ) -> AsyncIterator[Server]:
-    """Run Python with `args` for the length of the block, then kill what is left of it."""
+    """Run Python with `args` for the length of the block, then kill what is left of it.
+
+    It leads a process group of its own, so that a signal to it reaches nobody else.
+    """
     _prepare(directory, stdin)
     with (
         (directory / "stdin").open("rb") as source,
@@ -166,13 +169,14 @@ async def spawned(
             stdin=source,
             stdout=out,
             stderr=err,
+            start_new_session=True,
         )
     try:
         yield Server(process=process, directory=directory)
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # its own children too
+        await process.wait()
 
 
 def _prepare(directory: Path, stdin: bytes) -> None:

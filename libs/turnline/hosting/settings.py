@@ -33,8 +33,16 @@ def read_settings(
     Raises:
         ConfigurationError: lists every fault.
     """
-    environ = {**(defaults or {}), **os.environ, **(overrides or {})}
+    # An empty variable counts as unset, and case does not matter: as everywhere in `config`.
+    given = {name: value for name, value in os.environ.items() if value}
+    environ = _over(_over(defaults or {}, given), overrides or {})
     return load_settings(environ=environ, cwd=Path.cwd())
+
+
+def _over(lower: Mapping[str, str], upper: Mapping[str, str]) -> dict[str, str]:
+    names = {name.upper() for name in upper}
+    kept = {name: value for name, value in lower.items() if name.upper() not in names}
+    return {**kept, **upper}
 
 
 def start(

@@ -25,6 +25,7 @@ class _Client:
     url: str
     token: str
     session_id: str
+    agent: str
     socket: ClientConnection | None = field(default=None)
 
     async def open(self) -> ClientConnection:
@@ -76,7 +77,7 @@ class _Client:
             "route": "chat",
             "request_id": answer.request_id,
             "stream": True,
-            "body": {"prompt": prompt, "session_id": self.session_id},
+            "body": {"prompt": prompt, "session_id": self.session_id, "agent": self.agent},
         }
 
 
@@ -94,9 +95,10 @@ def _check_hope(error: Exception, failures: int) -> None:
 @click.option("--url", default="ws://127.0.0.1:8000", show_default=True, help="Gateway URL.")
 @click.option("--token", envvar="TURNLINE_TOKEN", default="dev", help="Your token.")
 @click.option("--session", "session_id", default="", help="Session to go on with.")
-def chat(prompt: str | None, url: str, token: str, session_id: str) -> None:
+@click.option("--agent", default="", help="Name of the agent; default: the first one.")
+def chat(prompt: str | None, url: str, token: str, session_id: str, agent: str) -> None:
     """Talk to an agent.  With PROMPT: one question; without: line by line until end of input."""
-    client = _Client(url, token, session_id or f"chat-{uuid.uuid4().hex[:8]}")
+    client = _Client(url, token, session_id or f"chat-{uuid.uuid4().hex[:8]}", agent)
     try:
         answered = asyncio.run(_talk(client, prompt))
     except InvalidURI as error:

@@ -63,6 +63,13 @@ async def refusing(turn: Turn) -> str:
     raise FatalAgentError(f"no credit for {turn.prompt}", status_code=402)
 
 
+@agent("gated", description="raises until the file its prompt names exists")
+async def gated(turn: Turn) -> str:
+    if not Path(turn.prompt).exists():  # noqa: ASYNC240 - another process makes it
+        raise RuntimeError("closed")
+    return "open"
+
+
 @agent("broken", description="raises")
 async def broken(turn: Turn) -> str:
     raise RuntimeError(f"secret-of-the-agent {turn.prompt}")
