@@ -8,11 +8,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from agents import Agent, function_tool
 
 from turnline.agent.openai import OpenAIModule
+from turnline.pipeline import RESTAPI
 
 NO_KEY = """\
 OPENAI_API_KEY is not set.  Set it and start again:
 
-    OPENAI_API_KEY=sk-... turnline dev examples/openai_agent/agent.py
+    OPENAI_API_KEY=sk-... ./pants run examples/openai_agent/agent.py
 
 For an agent that needs no key, see examples/docs_agent."""
 
@@ -39,3 +40,6 @@ OpenAIModule(
         )
     ]
 )
+
+if __name__ == "__main__":
+    RESTAPI.run()
