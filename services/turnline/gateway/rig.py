@@ -1,8 +1,39 @@
-"""For this room's tests: the client of a socket, and frames as responders push them."""
+"""For this room's tests: clients, frames as responders push them, and a gateway on a port."""
 
 import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from types import MappingProxyType
 
-from turnline.push import Frame
+from starlette.applications import Starlette
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+from turnline.auth import AuthValidator, ValidationResult
+from turnline.auth.port import Context
+from turnline.config import Settings
+from turnline.frontdoor import Admission, StreamFrames, chat_response_frame
+from turnline.gateway.custom import RouteHandler
+from turnline.gateway.wiring import open_gateway, open_hub
+from turnline.hosting import Backends, WebOptions, WebServer, open_backends
+from turnline.protocol import (
+    BEGINNING,
+    ChatEvent,
+    ChatReply,
+    Chunk,
+    Envelope,
+    EventType,
+    Position,
+)
+from turnline.protocol.clock import SystemClock
+from turnline.push import Frame, PushSignals, Routes, UserPush
+from turnline.store import LOCAL_ENDPOINT, StoredReply, StreamItem
+
+Handlers = Mapping[str, RouteHandler]
+
+_PATIENCE = 10.0
 
 
 class Client:
@@ -84,3 +115,198 @@ def gap(first: int, last: int, *, attempt: int = 1) -> Frame:
         "attempt": attempt,
         "type": "STREAM_CHUNK",
     }
+
+
+class NamedByToken(AuthValidator):
+    """Takes a token for its user's name; `<name>@<seconds>` ends, `bad<why>` is refused."""
+
+    async def validate(self, token: str, context: Context | None = None) -> ValidationResult:
+        """Judge a token."""
+        if token.startswith("bad"):
+            return ValidationResult(is_valid=False, error_msg=token.removeprefix("bad"))
+        if token == "nobody":
+            return ValidationResult(is_valid=True)
+        name, _, seconds = token.partition("@")
+        expires_at = time.time() + float(seconds) if seconds else None
+        return ValidationResult(is_valid=True, claims={"userId": name}, expires_at=expires_at)
+
+
+class Talk:
+    """A client's connection, in frames."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self.connection = connection
+
+    async def say(self, **frame: object) -> None:
+        """Send a frame."""
+        await self.connection.send(json.dumps(frame))
+
+    async def hear(self) -> Frame:
+        """Read the next frame."""
+        async with asyncio.timeout(_PATIENCE):
+            frame: Frame = json.loads(await self.connection.recv())
+        return frame
+
+    async def hear_until_done(self) -> list[Frame]:
+        """Read up to the end of a stream."""
+        frames = [await self.hear()]
+        while not frames[-1].get("done"):
+            frames.append(await self.hear())
+        return frames
+
+    async def ask(self, **frame: object) -> Frame:
+        """Send a frame and read the next one."""
+        await self.say(**frame)
+        return await self.hear()
+
+    async def close_code(self) -> tuple[int, str]:
+        """Read to the end of the connection; give the code and reason it was closed with."""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                while True:
+                    await self.connection.recv()
+        except ConnectionClosed as closed:
+            frame = closed.rcvd
+            return (frame.code, frame.reason) if frame is not None else (1006, "")
+
+
+class Served:
+    """A gateway on a port of this machine; the test is its runner and responder.
+
+    Attributes:
+        accepting: set to False to refuse new work.
+    """
+
+    def __init__(self, settings: Settings, backends: Backends, routes: Handlers) -> None:
+        self.backends = backends
+        self.accepting = True
+        self.hub = open_hub(settings, backends, endpoint=LOCAL_ENDPOINT)
+        self.push = UserPush(
+            connections=backends.stores.connections,
+            routes=Routes(local=self.hub),
+            signals=PushSignals(backends.metrics),
+            clock=backends.clock,
+        )
+        self.admission = Admission(
+            queue=backends.transport.input,
+            replies=backends.stores.replies,
+            sessions=backends.stores.sessions,
+            clock=backends.clock,
+            accepting=lambda: self.accepting,
+        )
+        self.gateway = open_gateway(
+            settings,
+            backends,
+            hub=self.hub,
+            admission=self.admission,
+            validator=NamedByToken(),
+            routes=routes,
+            accepting=lambda: self.accepting,
+        )
+        options = WebOptions(
+            host="127.0.0.1",
+            port=0,
+            max_frame_bytes=settings.websocket_api.max_frame_bytes,
+            close_seconds=1.0,
+        )
+        self.web = WebServer(Starlette(routes=[self.gateway.endpoint.route()]), options)
+        self._consumer = backends.transport.input.consumer()
+
+    @property
+    def url(self) -> str:
+        """Where clients connect to."""
+        return f"ws://127.0.0.1:{self.web.port}/ws"
+
+    @asynccontextmanager
+    async def connect(self, token: str = "u", *, max_queue: int = 1_000) -> AsyncIterator[Talk]:
+        """Open a client's connection that reads ahead by so many frames."""
+        async with connect(f"{self.url}?token={token}", max_queue=max_queue) as connection:
+            yield Talk(connection)
+
+    @asynccontextmanager
+    async def held(self, token: str = "u") -> AsyncIterator[Talk]:
+        """Open a client's connection and wait until frames can be pushed to it."""
+        async with self.connect(token) as talk:
+            await talk.ask(route="no such route")
+            yield talk
+
+    async def take(self) -> Envelope:
+        """Take the next admitted turn off the queue."""
+        async with asyncio.timeout(_PATIENCE), self._consumer as consumer:
+            delivery = await consumer.receive()
+        await delivery.ack()
+        return delivery.envelope
+
+    async def stream(self, turn: Envelope, first: int, *texts: str, push: bool = True) -> None:
+        """Keep and push text chunks of a turn, as a responder does."""
+        chunks = [
+            Chunk(
+                attempt=1,
+                index=first + place,
+                event=ChatEvent(type=EventType.TEXT_DELTA, content=text),
+            )
+            for place, text in enumerate(texts)
+        ]
+        await self.backends.stores.replies.append(
+            turn.reply_key, session_id=turn.session_id, chunks=chunks
+        )
+        if push:
+            await self._push(turn, chunks, first)
+
+    async def reply(self, turn: Envelope, text: str = "done", *, count: int = 0) -> None:
+        """Keep and push the end of a turn that streamed so many chunks."""
+        reply = StoredReply(
+            request_id=turn.request_id,
+            session_id=turn.session_id,
+            status_code=200,
+            payload=ChatReply(result=text),
+            attempt=1,
+            chunk_count=count,
+        )
+        await self.backends.stores.replies.put(turn.reply_key, reply)
+        if turn.delivery_mode.streams:
+            await self._push(turn, [reply], count)
+        elif turn.delivery_mode.pushes:
+            await self.push.push_or_hold(turn.user_id, [chat_response_frame(reply)])
+
+    async def _push(self, turn: Envelope, items: Sequence[StreamItem], first: int) -> None:
+        after = Position(1, first - 1) if first else BEGINNING
+        frames = StreamFrames(session_id=turn.session_id, request_id=turn.request_id, after=after)
+        await self.push.push(
+            turn.user_id,
+            [
+                {**frame, "type": "STREAM_CHUNK"}
+                for item in items
+                for _, frame in frames.frames(item)
+            ],
+        )
+
+    async def holds(self, count: int) -> None:
+        """Return once it holds exactly `count` sockets."""
+        async with asyncio.timeout(_PATIENCE):
+            while self.hub.count != count:  # noqa: ASYNC110 - sockets end without telling
+                await asyncio.sleep(0.005)
+
+    def counted(self, series: str) -> float:
+        """Read a series of the metrics; 0 if there is none."""
+        lines = self.backends.metrics.render()[0].decode().splitlines()
+        found = [line for line in lines if line.startswith(f"turnline_{series} ")]
+        return float(found[0].rpartition(" ")[2]) if found else 0.0
+
+
+@asynccontextmanager
+async def served(
+    routes: Handlers = MappingProxyType({}), **websocket_api: object
+) -> AsyncIterator[Served]:
+    """Serve a gateway over real queues and stores in memory."""
+    settings = Settings.model_validate({"websocket_api": websocket_api})
+    stop = asyncio.Event()
+    async with open_backends(settings, SystemClock()) as backends, asyncio.TaskGroup() as tasks:
+        rig = Served(settings, backends, routes)
+        serving = tasks.create_task(rig.web.run(stop))
+        await rig.web.started.wait()
+        try:
+            yield rig
+        finally:
+            stop.set()
+            await serving
