@@ -9,7 +9,7 @@ import pytest
 from chaos.faults import Fault, Kind, Step
 from chaos.oracle import faults_of, runs_of
 from chaos.rig import LEASE_SECONDS, MAX_ATTEMPTS, Rig, open_rig
-from turnline.agent import Reply, RetryableAgentError, Turn
+from turnline.agent import FatalAgentError, Reply, RetryableAgentError, Turn
 from turnline.errors import Code, NotFoundError
 from turnline.protocol import ChatReply, Chunk, Failure, ReplyKey
 from turnline.store import Cancelled, StoredReply
@@ -317,3 +317,27 @@ def _broken_answer(broken: str) -> Callable[[Turn], Reply]:
         return Reply(text="fine", extra={"broken": object()} if broken == "extra" else {})
 
     return answer
+
+
+async def test_a_failed_turn_leaves_the_sessions_state_as_it_was() -> None:
+    def count(turn: Turn) -> Reply:
+        turn.state.setdefault("nested", {"turns": []})["turns"].append(turn.prompt)
+        if turn.prompt == "fails":
+            raise FatalAgentError("no")
+        return Reply(text=",".join(turn.state["nested"]["turns"]))
+
+    async with open_rig() as rig:
+        rig.conclude, rig.speak = count, _silent
+        rig.start_runner()
+
+        replies = [
+            await rig.answer(await rig.submit("s1", name)) for name in ("first", "fails", "last")
+        ]
+
+        assert isinstance(replies[2].payload, ChatReply)
+        assert replies[2].payload.result == "first,last"
+
+
+async def _silent(turn: Turn) -> AsyncIterator[str]:
+    for text in ():
+        yield text
