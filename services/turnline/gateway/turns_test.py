@@ -1,0 +1,430 @@
+"""Turns over client sockets: asked, sent again, resumed, cancelled."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from turnline.frontdoor import Submission
+from turnline.gateway.rig import Served, Talk, served
+from turnline.protocol import ChatRequest, DeliveryMode, Envelope
+from turnline.push import Frame
+from turnline.telemetry import captured_logs
+
+BODY = {"prompt": "p", "session_id": "s"}
+
+
+def places(frames: list[Frame]) -> list[Any]:
+    """What a client sees of a stream: indices, names of events that are no text, and the end."""
+    return [
+        "done" if f["done"] else f["event"]["type"] if "delta" not in f else f["index"]
+        for f in frames
+    ]
+
+
+async def start_streaming(rig: Served, talk: Talk, request_id: str = "r") -> Envelope:
+    await talk.say(request_id=request_id, stream=True, body=BODY)
+    assert (await talk.hear())["type"] == "CHAT_QUEUED"
+    return await rig.take()
+
+
+async def test_a_chat_frame_is_queued_for_its_authenticated_user() -> None:
+    async with served() as rig, rig.connect() as talk:
+        queued = await talk.ask(
+            route="chat", request_id="r-1", body={**BODY, "user_id": "somebody else"}
+        )
+        turn = await rig.take()
+
+    assert queued == {
+        "status": "SUCCESS",
+        "message": "Request queued successfully",
+        "user_id": "u",
+        "session_id": "s",
+        "request_id": "r-1",
+        "type": "CHAT_QUEUED",
+    }
+    assert (turn.scope, turn.user_id, turn.request_id) == ("u", "u", "r-1")
+    assert isinstance(turn.payload, ChatRequest)
+    assert turn.payload.user_id == "u"
+
+
+async def test_turns_are_accepted_in_the_order_they_were_sent() -> None:
+    async with served() as rig, rig.connect() as talk:
+        for number in range(20):
+            await talk.say(request_id=f"r{number}", body={"prompt": "p", "session_id": "s"})
+        queued = [(await talk.hear())["request_id"] for _ in range(20)]
+        taken = [(await rig.take()).request_id for _ in range(20)]
+
+    assert queued == taken == [f"r{number}" for number in range(20)]
+
+
+async def test_a_frame_without_an_id_is_given_one() -> None:
+    async with served() as rig, rig.connect() as talk:
+        queued = await talk.ask(**BODY)
+
+        assert queued["request_id"] == (await rig.take()).request_id
+
+
+async def test_the_body_may_name_the_id() -> None:
+    async with served() as rig, rig.connect() as talk:
+        assert (await talk.ask(body={**BODY, "request_id": "mine"}))["request_id"] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("stream", "mode"), [(True, DeliveryMode.PUSH_STREAM), (False, DeliveryMode.PUSH)]
+)
+async def test_a_frame_says_whether_it_wants_a_stream(stream: bool, mode: DeliveryMode) -> None:
+    async with served() as rig, rig.connect() as talk:
+        await talk.ask(stream=stream, body=BODY)
+
+        assert (await rig.take()).delivery_mode is mode
+
+
+async def test_all_sockets_of_the_user_get_the_answer() -> None:
+    async with served() as rig, rig.held() as one, rig.held() as two, rig.held("other") as other:
+        await one.ask(request_id="r", body=BODY)
+        await rig.reply(await rig.take(), "hello")
+
+        expected = {
+            "result": "hello",
+            "session_id": "s",
+            "request_id": "r",
+            "status_code": 200,
+            "type": "CHAT_RESPONSE",
+        }
+        assert [await one.hear(), await two.hear()] == [expected, expected]
+        assert (await other.ask(route="none"))["status"] == "FAILED"
+
+
+async def test_the_same_id_of_two_users_names_two_turns() -> None:
+    async with served() as rig, rig.held("a") as one, rig.held("b") as two:
+        for talk in (one, two):
+            assert (await talk.ask(request_id="r", body=BODY))["type"] == "CHAT_QUEUED"
+        turns = {turn.scope: turn for turn in [await rig.take(), await rig.take()]}
+        await rig.reply(turns["a"], "for a")
+        await rig.reply(turns["b"], "for b")
+
+        assert [(await one.hear())["result"], (await two.hear())["result"]] == ["for a", "for b"]
+
+
+async def test_an_id_used_for_another_body_is_refused() -> None:
+    async with served() as rig, rig.connect() as talk:
+        await talk.ask(request_id="r", body=BODY)
+
+        refused = await talk.ask(request_id="r", body={**BODY, "prompt": "other"})
+
+    assert (refused["status"], refused["code"]) == ("FAILED", "request_id_reused")
+    assert refused["request_id"] == "r"
+
+
+# --- sent again -----------------------------------------------------------------------------------
+
+
+async def test_a_frame_sent_again_gets_the_stored_reply_and_runs_nothing() -> None:
+    async with served() as rig:
+        async with rig.connect() as talk:
+            await talk.ask(request_id="r", body=BODY)
+            await rig.reply(await rig.take(), "hello")
+            await talk.hear()
+        async with rig.connect() as talk:
+            queued = await talk.ask(request_id="r", body=BODY)
+            answer = await talk.hear()
+
+        assert (queued["type"], answer["type"], answer["result"]) == (
+            "CHAT_QUEUED",
+            "CHAT_RESPONSE",
+            "hello",
+        )
+        assert (await rig.backends.transport.input.stats()).waiting == 0
+
+
+async def test_a_stream_asked_for_again_ends_with_its_whole_text() -> None:
+    async with served() as rig:
+        async with rig.connect() as talk:
+            turn = await start_streaming(rig, talk)
+            await rig.stream(turn, 0, "hel", "lo")
+            await rig.reply(turn, "hello", count=2)
+            await talk.hear_until_done()
+        async with rig.connect() as talk:
+            await talk.ask(request_id="r", stream=True, body=BODY)
+            end = await talk.hear()
+
+    assert (end["done"], end["result"]) == (True, "hello")
+
+
+async def test_a_frame_sent_again_from_a_new_socket_brings_a_running_stream_from_its_start() -> (
+    None
+):
+    async with served() as rig:
+        async with rig.connect() as talk:
+            turn = await start_streaming(rig, talk)
+            await rig.stream(turn, 0, "a", "b")
+        async with rig.connect() as talk:
+            await talk.ask(request_id="r", stream=True, body=BODY)
+            first = [await talk.hear(), await talk.hear()]
+            await rig.stream(turn, 2, "c")
+            await rig.reply(turn, "abc", count=3)
+            frames = [*first, *await talk.hear_until_done()]
+
+    assert places(frames) == [0, 1, 2, "done"]
+
+
+async def test_a_frame_sent_twice_on_one_socket_repeats_nothing() -> None:
+    async with served() as rig, rig.connect() as talk:
+        turn = await start_streaming(rig, talk)
+        await rig.stream(turn, 0, "a", "b")
+        first = [await talk.hear(), await talk.hear()]
+        await talk.ask(request_id="r", stream=True, body=BODY)
+        await rig.stream(turn, 2, "c")
+        await rig.reply(turn, "abc", count=3)
+        frames = [*first, *await talk.hear_until_done()]
+        after = await talk.ask(route="none")
+
+    assert places(frames) == [0, 1, 2, "done"]
+    assert after["type"] == "SYSTEM_RESPONSE"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_turn_admitted_elsewhere_is_answered_here_once(stream: bool) -> None:
+    """REST asks for nothing to be pushed, so the socket follows the turn in the store."""
+    async with served() as rig, rig.connect() as talk:
+        await rig.admission.submit(
+            Submission(
+                session_id="s",
+                request_id="r",
+                request=ChatRequest(prompt="p"),
+                delivery_mode=DeliveryMode.KEEP_STREAM if stream else DeliveryMode.KEEP,
+                budget=60.0,
+                scope="u",
+            )
+        )
+        turn = await rig.take()
+        queued = await talk.ask(request_id="r", stream=stream, body=BODY)
+        await rig.stream(turn, 0, "hello", push=False)
+        await rig.reply(turn, "hello", count=1)
+        frames = await talk.hear_until_done() if stream else [await talk.hear()]
+        after = await talk.ask(route="none")
+
+    assert queued["type"] == "CHAT_QUEUED"
+    assert [frame["type"] for frame in frames] == (
+        ["STREAM_CHUNK", "STREAM_CHUNK"] if stream else ["CHAT_RESPONSE"]
+    )
+    assert after["type"] == "SYSTEM_RESPONSE"
+
+
+async def test_a_turn_that_was_pushed_and_followed_is_answered_once() -> None:
+    async with served() as rig, rig.connect() as talk:
+        await talk.ask(request_id="r", body=BODY)
+        turn = await rig.take()
+        await talk.ask(request_id="r", body=BODY)
+        await rig.reply(turn)
+        answer = await talk.hear()
+        after = await talk.ask(route="none")
+
+    assert (answer["type"], after["type"]) == ("CHAT_RESPONSE", "SYSTEM_RESPONSE")
+
+
+# --- resume ---------------------------------------------------------------------------------------
+
+
+async def resume(talk: Talk, after: str = "", request_id: str = "r") -> Frame:
+    return await talk.ask(route="resume", request_id=request_id, body={"after": after})
+
+
+async def test_a_resume_brings_everything_behind_a_position() -> None:
+    async with served() as rig:
+        async with rig.connect() as talk:
+            turn = await start_streaming(rig, talk)
+            await rig.stream(turn, 0, "a", "b", "c")
+        async with rig.connect() as talk:
+            begun = await resume(talk, "1-0")
+            first = [await talk.hear(), await talk.hear()]
+            await rig.stream(turn, 3, "d")
+            await rig.reply(turn, "abcd", count=4)
+            frames = [*first, *await talk.hear_until_done()]
+
+    assert begun == {
+        "status": "SUCCESS",
+        "state": "RESUMING",
+        "after": "1-0",
+        "session_id": "s",
+        "request_id": "r",
+        "type": "SYSTEM_RESPONSE",
+    }
+    assert places(frames) == [1, 2, 3, "done"]
+    assert "result" not in frames[-1]
+
+
+async def test_a_resume_of_a_turn_that_is_over_brings_the_rest_and_the_end() -> None:
+    async with served() as rig, rig.connect() as talk:
+        turn = await start_streaming(rig, talk)
+        await rig.stream(turn, 0, "a", "b")
+        await rig.reply(turn, "ab", count=2)
+        await talk.hear_until_done()
+
+        await resume(talk, "1-0")
+        rest = await talk.hear_until_done()
+        await resume(talk, "1-1")
+        end = await talk.hear_until_done()
+
+    assert (places(rest), places(end)) == ([1, "done"], ["done"])
+
+
+async def test_a_resume_from_the_beginning_brings_it_all() -> None:
+    async with served() as rig, rig.connect() as talk:
+        turn = await start_streaming(rig, talk)
+        await rig.stream(turn, 0, "a", "b")
+        await rig.reply(turn, "ab", count=2)
+        await talk.hear_until_done()
+
+        await resume(talk)
+
+        assert places(await talk.hear_until_done()) == [0, 1, "done"]
+
+
+async def test_a_resume_is_told_what_is_no_longer_kept() -> None:
+    async with served() as rig, rig.connect() as talk:
+        turn = await start_streaming(rig, talk)
+        await rig.stream(turn, 0, "a", push=False)
+        await rig.stream(turn, 4, "e", push=False)
+        await resume(talk, "1-0")
+        frames = [await talk.hear(), await talk.hear()]
+        await rig.reply(turn, "abcde", count=5)
+        frames += await talk.hear_until_done()
+        gaps = rig.counted("stream_gaps_total")
+
+    assert places(frames) == ["gap", 4, "done"]
+    assert frames[0]["event"] == {"type": "gap", "first": 1, "last": 3}
+    assert frames[-1]["result"] == "abcde"
+    assert gaps == 1
+
+
+async def test_a_resume_that_begins_while_frames_are_pushed_loses_and_repeats_none() -> None:
+    count = 400
+    async with served() as rig:
+        async with rig.connect() as talk:
+            turn = await start_streaming(rig, talk)
+            await rig.stream(turn, 0, "x")
+
+        async def speak() -> None:
+            for index in range(1, count):
+                await rig.stream(turn, index, f"{index} ")
+                await asyncio.sleep(0)
+            await rig.reply(turn, "all", count=count)
+
+        async with rig.held() as talk, asyncio.TaskGroup() as tasks:
+            tasks.create_task(speak())
+            await talk.say(route="resume", request_id="r", body={"after": "1-0"})
+            while (await talk.hear()).get("state") != "RESUMING":
+                pass
+            frames = await talk.hear_until_done()
+            after = await talk.ask(route="none")
+
+    assert places(frames) == [*range(1, count), "done"]
+    assert after["type"] == "SYSTEM_RESPONSE"
+
+
+async def test_only_the_users_own_turns_can_be_resumed() -> None:
+    async with served() as rig, rig.connect() as talk, rig.connect("other") as other:
+        await start_streaming(rig, talk)
+
+        foreign = await resume(other)
+        unknown = await resume(other, request_id="never")
+
+    assert foreign["status"] == "FAILED"
+    assert {**foreign, "request_id": "never"} == unknown
+
+
+@pytest.mark.parametrize("after", ["x", "1", "1-x", 5, True, [1], {"a": 1}, "9" * 50 + "-0"])
+async def test_a_position_that_is_none_is_refused(after: object) -> None:
+    async with served() as rig, rig.connect() as talk:
+        await start_streaming(rig, talk)
+        refused = await talk.ask(route="resume", request_id="r", body={"after": after})
+
+    assert (refused["status"], refused["field"]) == ("FAILED", "after")
+
+
+async def test_a_turn_is_resumed_once_at_a_time() -> None:
+    async with served() as rig, rig.connect() as talk:
+        await start_streaming(rig, talk)
+        await resume(talk)
+
+        assert (await resume(talk))["message"] == "This turn is being resumed already"
+
+
+async def test_a_resume_that_hears_nothing_for_long_is_let_go_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("turnline.gateway.wiring.IDLE_SECONDS", 0.05)
+    with captured_logs() as logs:
+        async with served() as rig, rig.connect() as talk:
+            turn = await start_streaming(rig, talk)
+            await resume(talk)
+            over = await talk.hear()
+            await rig.stream(turn, 0, "a")
+            pushed = await talk.hear()
+
+    assert (over["status"], over["message"], over["retry"]) == (
+        "FAILED",
+        "Stream timed out",
+        "after",
+    )
+    assert pushed["index"] == 0
+    assert "stream.idle" in {record["event"] for record in logs}
+
+
+async def test_a_client_that_leaves_ends_its_resumes() -> None:
+    async with served() as rig:
+        async with rig.connect() as talk:
+            await start_streaming(rig, talk)
+            await resume(talk)
+        await rig.holds(0)
+
+
+# --- cancel ---------------------------------------------------------------------------------------
+
+
+async def cancel(talk: Talk, request_id: str = "r") -> Frame:
+    return await talk.ask(route="cancel", request_id=request_id)
+
+
+async def test_a_queued_turn_is_cancelled() -> None:
+    async with served() as rig, rig.connect() as talk:
+        await talk.ask(request_id="r", body=BODY)
+
+        cancelled = await cancel(talk)
+        await talk.ask(request_id="r", body=BODY)
+        answer = await talk.hear()
+
+    assert (cancelled["status"], cancelled["state"]) == ("SUCCESS", "CANCELLED")
+    assert cancelled["request_id"] == "r"
+    assert (answer["code"], answer["status_code"]) == ("turn_cancelled", 499)
+
+
+async def test_a_running_turn_is_told_to_stop() -> None:
+    async with served() as rig, rig.connect() as talk:
+        await talk.ask(request_id="r", body=BODY)
+        turn = await rig.take()
+        await rig.backends.stores.sessions.begin_turn(turn.session_key, "r", lease=60.0)
+
+        assert (await cancel(talk))["state"] == "CANCELLING"
+
+
+async def test_a_turn_that_is_over_is_not_cancelled() -> None:
+    async with served() as rig, rig.held() as talk:
+        await talk.ask(request_id="r", body=BODY)
+        await rig.reply(await rig.take())
+        await talk.hear()
+
+        assert (await cancel(talk))["state"] == "DONE"
+
+
+async def test_only_the_users_own_turns_can_be_cancelled() -> None:
+    async with served() as rig, rig.connect() as talk, rig.connect("other") as other:
+        await talk.ask(request_id="r", body=BODY)
+
+        foreign, unknown = await cancel(other), await cancel(other, "never")
+
+        assert foreign["status"] == "FAILED"
+        assert {**foreign, "request_id": "never"} == unknown
+        assert (await rig.take()).request_id == "r"
