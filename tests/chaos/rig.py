@@ -11,7 +11,7 @@ from turnline.agent import AgentRegistry, FatalAgentError, Reply, Turn, agent
 from turnline.frontdoor import Admission, Admitted, Submission
 from turnline.hosting import Backoff, ConsumeLoop, ConsumeOptions, LeaseKeeper
 from turnline.protocol import BEGINNING, ChatRequest, DeliveryMode, ReplyKey, SessionKey
-from turnline.protocol.clock import SystemClock
+from turnline.protocol.clock import Clock, SystemClock
 from turnline.responder.handler import AnswerHandler, ResponderOptions
 from turnline.responder.signals import ResponderSignals
 from turnline.runner.handler import RunnerOptions, TurnHandler
@@ -30,6 +30,7 @@ from turnline.transport.in_memory import InMemoryOptions, InMemoryTransport
 LEASE_SECONDS = 0.2
 ANSWER_SECONDS = 20.0
 MAX_ATTEMPTS = 3
+QUEUES = InMemoryOptions(ack_wait=LEASE_SECONDS)
 
 Speak = Callable[[Turn], AsyncIterator[str]]
 
@@ -48,12 +49,13 @@ class Rig:
     transport: InMemoryTransport
     replies: MemoryResponseStore
     sessions: MemorySessionStore
-    clock: SystemClock
+    clock: Clock
     tasks: asyncio.TaskGroup
     admission: Admission
     history: History = field(default_factory=History)
     speak: Speak = three_words
     conclude: Callable[[Turn], Reply] | None = None
+    agents: AgentRegistry | None = None
     worlds: list[World] = field(default_factory=list)
 
     async def submit(
@@ -118,7 +120,7 @@ class Rig:
         metrics = Metrics(process=False)
         keeper = LeaseKeeper(metrics)
         handler = TurnHandler(
-            agents=self._agents(world),
+            agents=self.agents or self._agents(world),
             sessions=FaultySessions(self.sessions, world),
             publisher=Publisher(
                 FaultyQueue(self.transport.output, world),
@@ -179,12 +181,17 @@ class Rig:
 
 
 @asynccontextmanager
-async def open_rig() -> AsyncIterator[Rig]:
+async def open_rig(
+    queues: InMemoryOptions = QUEUES,
+    *,
+    replies_kept: int = 10_000,
+    clock: Clock | None = None,
+) -> AsyncIterator[Rig]:
     """Open queues, stores and a responder; runners are the test's to start."""
-    clock = SystemClock()
-    transport = InMemoryTransport(InMemoryOptions(ack_wait=LEASE_SECONDS), clock)
+    clock = clock or SystemClock()
+    transport = InMemoryTransport(queues, clock)
     replies, sessions = (
-        MemoryResponseStore(MemoryResponseOptions(), clock),
+        MemoryResponseStore(MemoryResponseOptions(max_replies=replies_kept), clock),
         MemorySessionStore(MemorySessionOptions(), clock),
     )
     admission = Admission(

@@ -72,6 +72,13 @@ def _chain(error: BaseException) -> list[tuple[BaseException, str]]:
 
 def _headline(error: BaseException, *, messages: bool) -> str:
     if messages or isinstance(error, TurnlineError):
-        text = scrub(str(error))
+        text = scrub(_message(error))
         return f"{type_name(error)}: {text}" if text else type_name(error)
     return type_name(error)
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - a stranger's __str__ must not turn a log line into a fault
+        return "(its message cannot be read)"

@@ -47,3 +47,13 @@ def test_a_circle_of_causes_ends() -> None:
     one.__cause__, two.__cause__ = two, one
 
     assert format_exception(one, messages=True).count("ValueError") == 2
+
+
+def test_an_exception_whose_message_raises_is_shown_by_its_type() -> None:
+    class Unspeakable(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    text = format_exception(Unspeakable(), messages=True)
+
+    assert text.endswith("Unspeakable: (its message cannot be read)")

@@ -53,29 +53,55 @@ class AgentRun:
 
     async def drive(self, agent: Agent, turn: Turn) -> None:
         """Run the agent to its end, keeping its error instead of raising it."""
-        items = agent.run(turn)
+        try:
+            await self._listen(agent.run(turn))
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and _told_to_stop():
+                raise
+            self.error = _as_exception(error)
+        finally:
+            self._ended = True
+            self._readable.set()
+
+    def ignore_rest(self) -> None:
+        """Let the agent run on without a reader, so that it can come to its end."""
+        self._wants_events = False
+        self._buffer.clear()
+        self._writable.set()
+
+    async def _listen(self, items: AsyncIterator[ChatEvent | Reply]) -> None:
         try:
             async for item in items:
                 if isinstance(item, Reply):
                     self.reply = item
-                elif self._wants_events:
+                else:
                     await self._put(item)
-        except Exception as error:  # noqa: BLE001 - an agent may raise anything
-            self.error = error
         finally:
-            try:
-                if (close := getattr(items, "aclose", None)) is not None:
-                    await close()
-            finally:
-                self._ended = True
-                self._readable.set()
+            if (close := getattr(items, "aclose", None)) is not None:
+                await close()
 
     async def _put(self, event: ChatEvent) -> None:
         await self._writable.wait()
+        if not self._wants_events:
+            return
         self._buffer.append(event)
         self._readable.set()
         if len(self._buffer) >= MAX_BUFFERED:
             self._writable.clear()
+
+
+def _told_to_stop() -> bool:
+    """Whether this task was cancelled, and not just something the agent waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _as_exception(error: BaseException) -> Exception:
+    if isinstance(error, Exception):
+        return error
+    wrapped = RuntimeError(f"the agent ended with {type(error).__name__}")
+    wrapped.__cause__ = error
+    return wrapped
 
 
 @asynccontextmanager
@@ -93,6 +119,7 @@ async def running(agent: Agent, turn: Turn, *, wants_events: bool) -> AsyncItera
                 yield run
             except BaseException:
                 turn.cancelled.set()
+                run.ignore_rest()
                 raise
     finally:
         if work is not None and work.stuck:

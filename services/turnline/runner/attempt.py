@@ -5,6 +5,7 @@ agent speaks.  `handler.py` decides what becomes of the result.
 """
 
 import asyncio
+from copy import deepcopy
 from dataclasses import dataclass, replace
 
 from turnline.agent import (
@@ -19,6 +20,7 @@ from turnline.errors import (
     AgentFailedError,
     Code,
     InvalidRequestError,
+    PayloadTooLargeError,
     TurnCancelledError,
     TurnDeadlineExceededError,
     TurnlineError,
@@ -57,11 +59,8 @@ class Ended:
     record: TurnRecord | None
     state: JsonObject
 
-    def refused(self, error: FatalAgentError, *, state: JsonObject) -> "Ended":
-        """Make the failed end of a turn whose own end could not be kept."""
-        failure = Failure(
-            code=Code.AGENT_FAILED.value, message=error.message, status_code=error.status_code
-        )
+    def refused(self, failure: Failure, *, state: JsonObject) -> "Ended":
+        """Make the failed end of a turn whose own end could not be kept or sent."""
         return replace(
             self, payload=failure, status_code=failure.status_code, record=None, state=state
         )
@@ -94,6 +93,13 @@ def broken_contract(error: Exception) -> FatalAgentError:
     """Say to the caller that the agent's answer cannot be used; the details go to the log."""
     _log.error("agent.failed", exc_info=error)
     return FatalAgentError("The agent gave an answer that cannot be used")
+
+
+def refusal(error: FatalAgentError) -> Failure:
+    """Make the failure of an answer that the agent refused, or that cannot be used."""
+    return Failure(
+        code=Code.AGENT_FAILED.value, message=error.message, status_code=error.status_code
+    )
 
 
 class Attempt:
@@ -140,7 +146,7 @@ class Attempt:
                 run = await self._drive(agent, turn, seconds)
         except TimeoutError:
             return GaveUp(error=TurnDeadlineExceededError())
-        except (AgentFailedError, TurnCancelledError) as error:
+        except (AgentFailedError, PayloadTooLargeError, TurnCancelledError) as error:
             return self._without_reply(Failure.from_error(error))
         if run.error is not None:
             return self._after_error(agent, run.error)
@@ -175,7 +181,8 @@ class Attempt:
             session_id=envelope.session_id,
             prompt=request.prompt,
             history=self._session.history,
-            state=dict(self._session.state),
+            # Deep: a failed turn keeps the state it was given, whatever its agent did to its own.
+            state=deepcopy(dict(self._session.state)),
             files=request.files,
             images=request.images,
             user_id=envelope.user_id,
@@ -219,14 +226,13 @@ class Attempt:
     def _after_error(self, agent: Agent, error: Exception) -> Result:
         match error:
             case FatalAgentError():
-                _log.warning("agent.refused", agent=agent.name, status_code=error.status_code)
-                return self._without_reply(
-                    Failure(
-                        code=Code.AGENT_FAILED.value,
-                        message=error.message,
-                        status_code=error.status_code,
-                    )
+                _log.warning(
+                    "agent.refused",
+                    agent=agent.name,
+                    status_code=error.status_code,
+                    exc_info=error,
                 )
+                return self._without_reply(refusal(error))
             case RetryableAgentError():
                 _log.warning("agent.retryable", agent=agent.name, exc_info=error)
                 return TryAgain(after=error.retry_after, spends_attempt=error.spends_attempt)

@@ -27,7 +27,15 @@ from turnline.errors import (
 from turnline.hosting import Backoff, LeaseKeeper
 from turnline.protocol import ChatRequest, Envelope, Failure
 from turnline.protocol.clock import Clock
-from turnline.runner.attempt import Attempt, Ended, GaveUp, Result, TryAgain, broken_contract
+from turnline.runner.attempt import (
+    Attempt,
+    Ended,
+    GaveUp,
+    Result,
+    TryAgain,
+    broken_contract,
+    refusal,
+)
 from turnline.runner.publish import Publisher
 from turnline.runner.signals import RunnerSignals
 from turnline.store import Busy, Claim, Done, New, Outcome, SessionStore
@@ -114,6 +122,9 @@ class TurnHandler:
         left = self._options.turn_timeout
         if envelope.deadline:
             left = envelope.deadline - self._clock.time()
+            if envelope.enqueued_at:
+                # Wall clocks jump and differ; nobody gets more time than was allowed.
+                left = min(left, envelope.deadline - envelope.enqueued_at)
         return asyncio.get_running_loop().time() + left
 
     async def _begin(self, envelope: Envelope, give_up_at: float) -> New | Done | Busy:
@@ -153,11 +164,12 @@ class TurnHandler:
                 result = await self._run(delivery, request, begun, give_up_at)
                 if isinstance(result, Ended):
                     with self._signals.commit(envelope):
-                        result = await self._commit_or_refuse(begun, result)
+                        result = await self._commit_or_refuse(envelope, begun, result)
         except FencedError:
+            # Spends an attempt: an agent that loses its lease each time must not run for ever.
             _log.warning("turn.fenced", fence=claim.fence)
             self._signals.result("fenced")
-            return Release()
+            return Retry()
         except (TransportUnavailableError, QueueFullError):
             await self._abandon(claim)
             self._signals.result("released")
@@ -209,17 +221,18 @@ class TurnHandler:
     async def _again(
         self, delivery: Delivery, result: TryAgain, give_up_at: float
     ) -> Settlement | None:
+        # No pause outlasts the deadline: the session's next turn and the caller wait for its end.
+        left = max(0.0, give_up_at - asyncio.get_running_loop().time())
         if result.spends_attempt:
             if delivery.attempt >= self._options.max_attempts:
                 return await self._give_up(delivery, self._exhausted())
             self._signals.result("retry")
             self._signals.retry("agent")
-            return Retry(result.after)
+            return Retry(None if result.after is None else min(left, result.after))
         self._signals.result("throttled")
         self._signals.retry("throttled")
         pause = self._options.throttle_pause if result.after is None else result.after
-        left = give_up_at - asyncio.get_running_loop().time()
-        await asyncio.sleep(max(0.0, min(pause, left)))
+        await asyncio.sleep(min(left, pause))
         return None
 
     def _exhausted(self) -> AgentFailedError:
@@ -227,18 +240,22 @@ class TurnHandler:
             f"Failed to process message after {self._options.max_attempts} retries"
         )
 
-    async def _commit_or_refuse(self, begun: New, ended: Ended) -> Ended:
-        """Commit; an end the store cannot keep (state or items are not JSON) ends the turn failed.
+    async def _commit_or_refuse(self, envelope: Envelope, begun: New, ended: Ended) -> Ended:
+        """Commit; an end that cannot be sent (too large) or kept (no JSON) ends the turn failed.
 
         Returns:
             What was committed.
         """
+        claim, state = begun.claim, begun.session.state
         try:
-            await self._commit(begun.claim, ended)
+            self._publisher.check_size(envelope, _outcome(claim, ended))
+            await self._commit(claim, ended)
+        except PayloadTooLargeError as error:
+            ended = ended.refused(Failure.from_error(error), state=state)
+            await self._commit(claim, ended)
         except ValueError as error:
-            refusal = broken_contract(error)
-            ended = ended.refused(refusal, state=begun.session.state)
-            await self._commit(begun.claim, ended)
+            ended = ended.refused(refusal(broken_contract(error)), state=state)
+            await self._commit(claim, ended)
         return ended
 
     async def _commit(self, claim: Claim, ended: Ended) -> None:

@@ -8,9 +8,10 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from turnline.errors import QueueFullError, TransportUnavailableError
+from turnline.errors import PayloadTooLargeError, QueueFullError, TransportUnavailableError
 from turnline.hosting import Backoff
 from turnline.protocol import ChatEvent, Chunk, Envelope, Failure
+from turnline.protocol.codec import encode
 from turnline.store import Claim, Outcome
 from turnline.transport import Queue
 
@@ -44,15 +45,21 @@ class Publisher:
 
     async def outcome(self, envelope: Envelope, outcome: Outcome) -> None:
         """Publish a committed end; publishing it twice is harmless."""
-        await self.send(
-            envelope.answer(
-                attempt=outcome.attempt,
-                fence=outcome.fence,
-                payload=outcome.payload,
-                status_code=outcome.status_code,
-                chunk_count=outcome.chunk_count,
+        await self.send(_answer(envelope, outcome))
+
+    def check_size(self, envelope: Envelope, outcome: Outcome) -> None:
+        """Return if the queue can carry this end, as far as can be told before it is sent.
+
+        Raises:
+            PayloadTooLargeError: it cannot.
+        """
+        limit = self._queue.capabilities.max_bytes
+        if limit is None or _surely_fits(outcome, limit):
+            return
+        if len(encode(_answer(envelope, outcome))) > limit:
+            raise PayloadTooLargeError(
+                f"The answer is larger than {limit} bytes", limit_bytes=limit, field="result"
             )
-        )
 
     async def failure(self, envelope: Envelope, failure: Failure, *, attempt: int) -> None:
         """Publish the failure of a turn that was given up and stands in no ledger."""
@@ -99,16 +106,50 @@ class ChunkPublisher:
         self.count = 0
 
     async def send(self, events: Sequence[ChatEvent]) -> None:
-        """Publish events in order; returns when the broker has them."""
+        """Publish events in order; returns when the broker has them.
+
+        Raises:
+            PayloadTooLargeError: one event alone is over what an envelope may hold.
+        """
         for start in range(0, len(events), MAX_CHUNKS_PER_ENVELOPE):
             part = events[start : start + MAX_CHUNKS_PER_ENVELOPE]
-            chunks = [
-                Chunk(attempt=self._claim.attempt, index=self.count + offset, event=event)
-                for offset, event in enumerate(part)
-            ]
-            await self._publisher.send(
-                self._envelope.answer(
-                    attempt=self._claim.attempt, fence=self._claim.fence, chunks=chunks
-                )
+            await self._send(
+                [
+                    Chunk(attempt=self._claim.attempt, index=self.count + offset, event=event)
+                    for offset, event in enumerate(part)
+                ]
             )
+
+    async def _send(self, chunks: Sequence[Chunk]) -> None:
+        """Publish chunks in one envelope, or in several when they are too large for one."""
+        claim = self._claim
+        try:
+            await self._publisher.send(
+                self._envelope.answer(attempt=claim.attempt, fence=claim.fence, chunks=chunks)
+            )
+        except PayloadTooLargeError:
+            if len(chunks) == 1:
+                raise
+            middle = len(chunks) // 2
+            await self._send(chunks[:middle])
+            await self._send(chunks[middle:])
+        else:
             self.count += len(chunks)
+
+
+def _answer(envelope: Envelope, outcome: Outcome) -> Envelope:
+    return envelope.answer(
+        attempt=outcome.attempt,
+        fence=outcome.fence,
+        payload=outcome.payload,
+        status_code=outcome.status_code,
+        chunk_count=outcome.chunk_count,
+    )
+
+
+def _surely_fits(outcome: Outcome, limit: int) -> bool:
+    """Whether encoding it to see would be wasted: a short text (4 bytes a character at most)."""
+    payload = outcome.payload
+    if isinstance(payload, Failure):
+        return True
+    return not payload.extra and len(payload.result) * 8 < limit
