@@ -217,8 +217,8 @@ class Session(Block):
         default=10,
         ge=0.05,
         le=3600,
-        description="Seconds a runner's claim of a session lives unless renewed: what the death "
-        "of a runner costs that session at most.  Default 10: several renewals fit in.",
+        description="Seconds a runner's claim of a session lives unless renewed: how long a dead "
+        "runner keeps others from it.  Default 10: several renewals fit in.",
     )
     max_history_turns: int = Field(
         default=1000,

@@ -1,7 +1,7 @@
 """Identifiers: what is a valid one, and how ids are scoped so that callers cannot collide.
 
 A scope is the authenticated user, or empty where no AuthValidator is set.  Two users may use the
-same session or request id and never meet (DESIGN, guarantee 6); the tokens below are injective, so
+same session or request id and never meet (ADR 0002); the tokens below are injective, so
 no two keys share a queue group, subject or store key.
 """
 

@@ -2,8 +2,8 @@
 
 Written for whoever implements one.  A transport is whatever passes the conformance suite in
 `turnline.testing.conformance.transport`; differences are declared as `Capabilities` with a reason,
-never left for the reader to find.  (DESIGN "The port"; ADR 0003 for why order is the transport's
-promise and not the runner's.)
+never left for the reader to find.  ADR 0003 says why order is the transport's promise and not the
+runner's.
 
 What every transport promises:
 

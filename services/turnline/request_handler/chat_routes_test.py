@@ -137,6 +137,19 @@ async def test_a_full_queue_is_503_with_a_pause_and_leaves_nothing_behind() -> N
     assert poll.json()["detail"]["code"] == "not_found"
 
 
+async def test_a_session_over_its_share_is_429_with_a_pause_and_leaves_others_alone() -> None:
+    async with open_rig(RigOptions(max_messages_per_session=1, running=False)) as rig:
+        await post(rig, ASYNC)
+        answer = await post(rig, ASYNC, request_id="r2")
+        other = await post(rig, ASYNC, session_id="s2", request_id="r3")
+        poll = await rig.poll("r2")
+
+    assert (answer.status_code, answer.json()["detail"]["code"]) == (429, "session_queue_full")
+    assert int(answer.headers["retry-after"]) >= 1
+    assert poll.json()["detail"]["code"] == "not_found"
+    assert other.status_code == 202
+
+
 async def test_trace_context_travels_with_the_turn() -> None:
     parent = "00-" + "a" * 32 + "-" + "b" * 16 + "-01"
     async with open_rig() as rig:

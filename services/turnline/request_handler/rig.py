@@ -66,6 +66,7 @@ class RigOptions:
     max_body_bytes: int = 100_000
     max_file_bytes: int = 50_000
     max_messages: int = 10_000
+    max_messages_per_session: int = 100
     running: bool = True
     validator: AuthValidator | None = None
     knows_agent: Callable[[str], bool] | None = None
@@ -134,25 +135,18 @@ async def open_rig(options: RigOptions | None = None) -> AsyncIterator[Rig]:
     """Run the routes in this process, called without a network."""
     options = options or RigOptions()
     clock = SystemClock()
-    transport = InMemoryTransport(InMemoryOptions(max_messages=options.max_messages), clock)
+    transport = InMemoryTransport(_bounds(options), clock)
     replies = MemoryResponseStore(MemoryResponseOptions(), clock)
-    sessions = MemorySessionStore(MemorySessionOptions(), clock)
     waiting = WatchedRoom()
     admission = Admission(
         queue=transport.input,
         replies=replies,
-        sessions=sessions,
+        sessions=MemorySessionStore(MemorySessionOptions(), clock),
         clock=clock,
         accepting=lambda: rig.accepting,
         knows_agent=options.knows_agent,
     )
-    handler = ChatHandler(
-        admission=admission,
-        replies=replies,
-        waiting=waiting,
-        clock=clock,
-        options=ChatOptions(reply_budget=options.reply_budget, turn_timeout=60.0),
-    )
+    handler = _handler(options, admission, replies, waiting, clock)
     parts = _parts(options, handler, waiting, clock)
     app = rest_app(build_routes(parts))
     asgi = httpx.ASGITransport(app, raise_app_exceptions=False)
@@ -191,6 +185,29 @@ async def serve(rig: Rig) -> AsyncIterator[httpx.AsyncClient]:
                 yield client
         finally:
             stop.set()
+
+
+def _bounds(options: RigOptions) -> InMemoryOptions:
+    return InMemoryOptions(
+        max_messages=options.max_messages,
+        max_messages_per_session=options.max_messages_per_session,
+    )
+
+
+def _handler(
+    options: RigOptions,
+    admission: Admission,
+    replies: MemoryResponseStore,
+    waiting: WaitingRoom,
+    clock: Clock,
+) -> ChatHandler:
+    return ChatHandler(
+        admission=admission,
+        replies=replies,
+        waiting=waiting,
+        clock=clock,
+        options=ChatOptions(reply_budget=options.reply_budget, turn_timeout=60.0),
+    )
 
 
 def _parts(
