@@ -339,5 +339,6 @@ async def test_a_failed_turn_leaves_the_sessions_state_as_it_was() -> None:
 
 
 async def _silent(turn: Turn) -> AsyncIterator[str]:
-    for text in ():
+    nothing: tuple[str, ...] = ()
+    for text in nothing:
         yield text

@@ -216,23 +216,37 @@ class ConsumeLoop:
         if self._answer_exhausted is not None:
             try:
                 await self._answer_exhausted(delivery)
-            except TurnlineError:
+            except Exception as unanswered:  # noqa: BLE001 - the next delivery answers
+                _log.error(
+                    "delivery.handler_failed",
+                    queue=self._options.name,
+                    code=Code.INTERNAL.value,
+                    exc_info=unanswered,
+                )
                 return Retry()
         return burial
 
     async def _settle(self, delivery: Delivery, settlement: Settlement) -> None:
-        failures = 0
+        """Settle, or leave the delivery to its lease; raises nothing but CancelledError."""
         try:
             async with asyncio.timeout(self._options.settle_timeout):
-                while True:
-                    try:
-                        await self._apply(delivery, settlement)
-                        return
-                    except TransportUnavailableError:
-                        failures += 1
-                        await asyncio.sleep(Backoff(base=0.05, cap=2.0).pause(failures))
+                await self._insist(delivery, settlement)
+        except FencedError:
+            _log.warning("delivery.left", queue=self._options.name)
         except TimeoutError:
             _log.error("delivery.unsettled", queue=self._options.name)
+        except Exception as error:  # noqa: BLE001 - a broken adapter must not end the loop
+            _log.error("delivery.unsettled", queue=self._options.name, exc_info=error)
+
+    async def _insist(self, delivery: Delivery, settlement: Settlement) -> None:
+        failures = 0
+        while True:
+            try:
+                await self._apply(delivery, settlement)
+                return
+            except TransportUnavailableError:
+                failures += 1
+                await asyncio.sleep(Backoff(base=0.05, cap=2.0).pause(failures))
 
     async def _apply(self, delivery: Delivery, settlement: Settlement) -> None:
         match settlement:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
 
-from turnline.errors import FencedError, TurnlineError
+from turnline.errors import FencedError
 from turnline.hosting.interrupts import Interruptible
 from turnline.telemetry import Metrics, get_logger, names
 
@@ -120,7 +120,9 @@ class LeaseKeeper:
                     await lease.renew()
             except FencedError as error:
                 self._lose(lease, error)
-            except (TurnlineError, TimeoutError, OSError) as error:
+            except (
+                Exception
+            ) as error:  # noqa: BLE001 - would end the keeper, and all leases with it
                 if loop.time() < lease.expires:
                     pause = min(lease.seconds / 10, _LONGEST_RETRY_SECONDS)
                     await asyncio.sleep(min(pause, lease.expires - loop.time()))

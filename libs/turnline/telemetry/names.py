@@ -196,7 +196,7 @@ EVENTS: tuple[EventSpec, ...] = (
     _event("delivery.dead_lettered", "An envelope was given up.", "queue", "reason", "code"),
     _event("delivery.lease_lost", "A lease could not be renewed; its work stops.", "reason"),
     _event("delivery.left", "A delivery is somebody else's now; not settled here.", "queue"),
-    _event("delivery.unsettled", "A broker took no settlement in time.", "queue"),
+    _event("delivery.unsettled", "A broker took no settlement in time, or refused it.", "queue"),
     _event("delivery.handler_failed", "Handling an envelope raised.", "queue", "code"),
     _event("message.undecodable", "Bytes on a queue are no envelope.", "queue", "reason", "size"),
     _event(
