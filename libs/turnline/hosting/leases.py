@@ -120,9 +120,7 @@ class LeaseKeeper:
                     await lease.renew()
             except FencedError as error:
                 self._lose(lease, error)
-            except (
-                Exception
-            ) as error:  # noqa: BLE001 - would end the keeper, and all leases with it
+            except Exception as error:  # noqa: BLE001 - it would end all leases of the process
                 if loop.time() < lease.expires:
                     pause = min(lease.seconds / 10, _LONGEST_RETRY_SECONDS)
                     await asyncio.sleep(min(pause, lease.expires - loop.time()))
