@@ -15,7 +15,14 @@ from turnline.hosting.process import (
     serve_process,
 )
 from turnline.hosting.server import ABORT_EXTENSION, WebOptions, WebServer
-from turnline.hosting.settings import check_topology, read_settings, start
+from turnline.hosting.service import (
+    Standalone,
+    operator_routes,
+    serve_service,
+    web_options,
+)
+from turnline.hosting.settings import check_topology, load, read_settings, start
+from turnline.hosting.timing import QueueTiming, queue_timing
 
 __all__ = [
     "ABORT_EXTENSION",
@@ -30,16 +37,23 @@ __all__ = [
     "Lifecycle",
     "Ops",
     "Parts",
+    "QueueTiming",
+    "Standalone",
     "State",
     "WebOptions",
     "WebServer",
     "alongside",
     "check_topology",
     "leave_behind",
+    "load",
     "open_backends",
+    "operator_routes",
+    "queue_timing",
     "read_settings",
     "run_parts",
     "run_process",
     "serve_process",
+    "serve_service",
     "start",
+    "web_options",
 ]

@@ -246,12 +246,15 @@ async def test_code_that_does_not_stop_holds_a_drain_up_for_a_moment_only(
         return Ack()
 
     await queue.send(request())
-    async with consuming(queue, handler, grace=0.0) as running:
-        await started.wait()
-        await running.drained()
+    try:
+        async with consuming(queue, handler, grace=0.0) as running:
+            await started.wait()
+            await running.drained()
+        stats = await queue.stats()
+    finally:
+        release.set()
 
-    assert (await queue.stats()).waiting == 1
-    release.set()
+    assert (stats.waiting, stats.in_flight) == (1, 0)
 
 
 @pytest.mark.parametrize(

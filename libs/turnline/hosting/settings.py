@@ -45,21 +45,29 @@ def _over(lower: Mapping[str, str], upper: Mapping[str, str]) -> dict[str, str]:
     return {**kept, **upper}
 
 
-def start(
+def load(
     *, defaults: Mapping[str, str] | None = None, overrides: Mapping[str, str] | None = None
-) -> Settings:
+) -> Loaded:
     """Read the settings as `read_settings` does, and have the logs written as they say.
 
     Raises:
         ConfigurationError: lists every fault.
     """
-    settings = read_settings(defaults=defaults, overrides=overrides).settings
+    loaded = read_settings(defaults=defaults, overrides=overrides)
+    logging = loaded.settings.logging
     configure_logging(
-        settings.logging.ak.level or "info",
-        settings.logging.format,
-        library_level=settings.logging.system.level or "warning",
+        logging.ak.level or "info",
+        logging.format,
+        library_level=logging.system.level or "warning",
     )
-    return settings
+    return loaded
+
+
+def start(
+    *, defaults: Mapping[str, str] | None = None, overrides: Mapping[str, str] | None = None
+) -> Settings:
+    """Do what `load` does and give the settings alone."""
+    return load(defaults=defaults, overrides=overrides).settings
 
 
 def check_topology(settings: Settings, topology: Topology) -> None:
