@@ -10,7 +10,13 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Tool
 from langchain_core.messages.tool import ToolCall, ToolCallChunk
 from pydantic import TypeAdapter
 
-from turnline.agent.answers import TextStream, new_message_id, storable_text
+from turnline.agent.answers import (
+    ReasoningStream,
+    TextStream,
+    call_arguments,
+    new_message_id,
+    storable_text,
+)
 from turnline.protocol import ChatEvent, EventType
 
 _OBJECT: TypeAdapter[object] = TypeAdapter(object)
@@ -27,7 +33,7 @@ class MessageMapper:
         self._known = known
         self._text = TextStream()
         self._current = ""
-        self._reasoning_id = ""
+        self._reasoning = ReasoningStream()
         self._open_calls: dict[tuple[str, int | str | None], str] = {}
         self._results: set[str] = set()
 
@@ -56,7 +62,7 @@ class MessageMapper:
 
     def close(self) -> Iterator[ChatEvent]:
         """End what is open."""
-        yield from self._end_reasoning()
+        yield from self._reasoning.close()
         yield from self._text.close()
         for call_id in self._open_calls.values():
             yield ChatEvent(type=EventType.TOOL_CALL_END, tool_call_id=call_id)
@@ -68,9 +74,9 @@ class MessageMapper:
             yield from self.close()
         for block in message.content_blocks:
             if block["type"] == "reasoning":
-                yield from self._reason(block.get("reasoning", ""))
+                yield from self._reasoning.add(block.get("reasoning", ""))
         if text := str(message.text):
-            yield from self._end_reasoning()
+            yield from self._reasoning.close()
             yield from self._text.add(text)
         if isinstance(message, AIMessageChunk):
             for piece in message.tool_call_chunks:
@@ -92,13 +98,13 @@ class MessageMapper:
                 type=EventType.TOOL_CALL_START, tool_call_id=piece["id"], name=piece["name"] or ""
             )
         if piece["args"] and (call_id := self._open_calls.get(place)):
-            yield _arguments(call_id, piece["args"])
+            yield call_arguments(call_id, piece["args"])
 
     def _whole_call(self, call: ToolCall) -> Iterator[ChatEvent]:
         call_id = call["id"] or new_message_id()
         yield from self._text.close()
         yield ChatEvent(type=EventType.TOOL_CALL_START, tool_call_id=call_id, name=call["name"])
-        yield _arguments(call_id, _OBJECT.dump_json(call["args"], fallback=str).decode())
+        yield call_arguments(call_id, _OBJECT.dump_json(call["args"], fallback=str).decode())
         self._open_calls[self._current, call_id] = call_id
 
     def _result(self, message: ToolMessage) -> Iterator[ChatEvent]:
@@ -111,26 +117,3 @@ class MessageMapper:
             tool_call_id=message.tool_call_id,
             content=storable_text(str(message.text)),
         )
-
-    def _reason(self, text: str) -> Iterator[ChatEvent]:
-        if not text:
-            return
-        if not self._reasoning_id:
-            self._reasoning_id = new_message_id()
-            yield ChatEvent(type=EventType.REASONING_START, message_id=self._reasoning_id)
-        yield ChatEvent(
-            type=EventType.REASONING_DELTA,
-            message_id=self._reasoning_id,
-            content=storable_text(text),
-        )
-
-    def _end_reasoning(self) -> Iterator[ChatEvent]:
-        if self._reasoning_id:
-            yield ChatEvent(type=EventType.REASONING_END, message_id=self._reasoning_id)
-            self._reasoning_id = ""
-
-
-def _arguments(call_id: str, text: str) -> ChatEvent:
-    return ChatEvent(
-        type=EventType.TOOL_CALL_ARGS, tool_call_id=call_id, content=storable_text(text)
-    )

@@ -31,7 +31,7 @@ from openai.types.responses import (
 )
 from pydantic import TypeAdapter
 
-from turnline.agent.answers import TextStream, new_message_id, storable_text
+from turnline.agent.answers import ReasoningStream, TextStream, call_arguments, storable_text
 from turnline.protocol import ChatEvent, EventType
 
 _ANYTHING: TypeAdapter[Any] = TypeAdapter(Any)
@@ -49,7 +49,7 @@ class EventMapper:
         self._step = ""
         self._text = TextStream()
         self._unconfirmed = 0  # characters streamed and not yet seen in a whole message
-        self._reasoning_id = ""
+        self._reasoning = ReasoningStream()
         self._calls: dict[str, str] = {}  # provider's item id -> call id
         self._ended_calls: set[str] = set()
 
@@ -80,7 +80,7 @@ class EventMapper:
 
     def close(self) -> Iterator[ChatEvent]:
         """End what is open."""
-        yield from self._end_reasoning()
+        yield from self._reasoning.close()
         yield from self._text.close()
         if self._step:
             yield ChatEvent(type=EventType.STEP_END, name=self._step)
@@ -89,22 +89,22 @@ class EventMapper:
     def _raw(self, data: TResponseStreamEvent) -> Iterator[ChatEvent]:
         match data:
             case ResponseTextDeltaEvent() | ResponseRefusalDeltaEvent():
-                yield from self._end_reasoning()
+                yield from self._reasoning.close()
                 self._unconfirmed += len(data.delta)
                 yield from self._text.add(data.delta)
             case ResponseReasoningSummaryTextDeltaEvent() | ResponseReasoningTextDeltaEvent():
-                yield from self._reason(data.delta)
+                yield from self._reasoning.add(data.delta)
             case ResponseOutputItemAddedEvent(item=ResponseFunctionToolCall() as call):
                 yield from self._start_call(call.call_id, call.name, call.id)
             case ResponseFunctionCallArgumentsDeltaEvent():
                 if data.delta and (call_id := self._calls.get(data.item_id)):
-                    yield _arguments(call_id, data.delta)
+                    yield call_arguments(call_id, data.delta)
             case ResponseOutputItemDoneEvent(item=ResponseFunctionToolCall() as call):
                 yield from self._end_call(call.call_id, call.name, call.arguments)
             case ResponseOutputItemDoneEvent(item=ResponseOutputMessage()):
                 yield from self._text.close()
             case ResponseOutputItemDoneEvent(item=ResponseReasoningItem()):
-                yield from self._end_reasoning()
+                yield from self._reasoning.close()
             case _:
                 pass
 
@@ -129,7 +129,7 @@ class EventMapper:
                 pass
 
     def _start_call(self, call_id: str, tool: str, item_id: str | None) -> Iterator[ChatEvent]:
-        yield from self._end_reasoning()
+        yield from self._reasoning.close()
         yield from self._text.close()
         self._calls[item_id or call_id] = call_id
         yield ChatEvent(type=EventType.TOOL_CALL_START, tool_call_id=call_id, name=tool)
@@ -141,24 +141,9 @@ class EventMapper:
         if call_id not in self._calls.values():
             yield from self._start_call(call_id, tool, None)
             if arguments:
-                yield _arguments(call_id, arguments)
+                yield call_arguments(call_id, arguments)
         self._ended_calls.add(call_id)
         yield ChatEvent(type=EventType.TOOL_CALL_END, tool_call_id=call_id)
-
-    def _reason(self, delta: str) -> Iterator[ChatEvent]:
-        if not self._reasoning_id:
-            self._reasoning_id = new_message_id()
-            yield ChatEvent(type=EventType.REASONING_START, message_id=self._reasoning_id)
-        yield ChatEvent(
-            type=EventType.REASONING_DELTA,
-            message_id=self._reasoning_id,
-            content=storable_text(delta),
-        )
-
-    def _end_reasoning(self) -> Iterator[ChatEvent]:
-        if self._reasoning_id:
-            yield ChatEvent(type=EventType.REASONING_END, message_id=self._reasoning_id)
-            self._reasoning_id = ""
 
     def _agent(self, name: str) -> Iterator[ChatEvent]:
         yield from self._text.close()
@@ -167,12 +152,6 @@ class EventMapper:
         self._step = "" if name == self._first_agent else name
         if self._step:
             yield ChatEvent(type=EventType.STEP_START, name=self._step)
-
-
-def _arguments(call_id: str, text: str) -> ChatEvent:
-    return ChatEvent(
-        type=EventType.TOOL_CALL_ARGS, tool_call_id=call_id, content=storable_text(text)
-    )
 
 
 def _field(raw: object, name: str) -> str:

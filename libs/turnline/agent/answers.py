@@ -150,6 +150,39 @@ def check_state(agent: str, state: object) -> None:
         raise AgentContractError(agent, f"left a session state where {fault}")
 
 
+def call_arguments(call_id: str, piece: str) -> ChatEvent:
+    """Give the event of a piece of a tool call's arguments."""
+    return ChatEvent(
+        type=EventType.TOOL_CALL_ARGS, tool_call_id=call_id, content=storable_text(piece)
+    )
+
+
+class ReasoningStream:
+    """Makes reasoning events of pieces of a model's reasoning; one is open at a time."""
+
+    def __init__(self) -> None:
+        self._message_id = ""
+
+    def add(self, piece: str) -> Iterator[ChatEvent]:
+        """Give the events that a piece makes; an empty piece makes none."""
+        if not piece:
+            return
+        if not self._message_id:
+            self._message_id = new_message_id()
+            yield ChatEvent(type=EventType.REASONING_START, message_id=self._message_id)
+        yield ChatEvent(
+            type=EventType.REASONING_DELTA,
+            message_id=self._message_id,
+            content=storable_text(piece),
+        )
+
+    def close(self) -> Iterator[ChatEvent]:
+        """Give the event that ends the open reasoning; none when none is open."""
+        if self._message_id:
+            yield ChatEvent(type=EventType.REASONING_END, message_id=self._message_id)
+            self._message_id = ""
+
+
 class TextStream:
     """Makes message events of pieces of text and keeps the whole text.
 
