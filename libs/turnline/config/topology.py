@@ -22,6 +22,7 @@ class Topology(StrEnum):
     RESPONDER = "responder"
     RUNNER = "runner"
     GATEWAY = "gateway"
+    PUSH_ENDPOINT = "push-endpoint"
 
 
 class SettingWarning(NamedTuple):
@@ -57,6 +58,10 @@ def topology_warnings(settings: Settings, *, topology: Topology) -> tuple[Settin
 
 
 def _faults(settings: Settings, topology: Topology) -> Iterator[str]:
+    if topology is Topology.PUSH_ENDPOINT:
+        yield from _token_faults(settings)
+        yield from _table_faults(settings)
+        return
     transport = settings.execution.queues.type
     if transport == "in_memory":
         if topology is not Topology.SINGLE_PROCESS:
@@ -108,17 +113,25 @@ def _pushes_only(settings: Settings) -> bool:
 
 
 def _push_faults(settings: Settings) -> Iterator[str]:
-    session = settings.session
+    yield from _token_faults(settings)
+    if settings.session.type == "in_memory":
+        yield (
+            "session.type: is in_memory, but pods look up each other's client sockets in the "
+            f"session store; use {_SHARED_STORES}"
+        )
+    yield from _table_faults(settings)
+
+
+def _token_faults(settings: Settings) -> Iterator[str]:
     if settings.websocket_api.push_auth_token is None:
         yield (
             "websocket_api.push_auth_token: is not set, but pods push answers to each other; set "
             "one secret for all of them, such as `openssl rand -hex 32` gives"
         )
-    if session.type == "in_memory":
-        yield (
-            "session.type: is in_memory, but pods look up each other's client sockets in the "
-            f"session store; use {_SHARED_STORES}"
-        )
+
+
+def _table_faults(settings: Settings) -> Iterator[str]:
+    session = settings.session
     table = session.connection_store.table_name or settings.websocket_api.connection_table
     if session.type == "dynamodb" and table is None:
         yield (
@@ -128,6 +141,14 @@ def _push_faults(settings: Settings) -> Iterator[str]:
 
 
 def _warnings(settings: Settings, topology: Topology) -> Iterator[SettingWarning]:
+    if topology is Topology.PUSH_ENDPOINT:
+        if settings.session.type == "in_memory":
+            yield SettingWarning(
+                "session.type",
+                "in_memory keeps client sockets in each process, so this one finds none of the "
+                f"gateways'; use {_SHARED_STORES}",
+            )
+        return
     yield from _wait_warnings(settings)
     yield from _size_warnings(settings)
     if settings.execution.queues.type == "in_memory":

@@ -7,7 +7,9 @@ import pytest
 from turnline.config import Settings, Topology, topology_faults, topology_warnings
 
 TOKEN = "0123456789abcdef0123456789abcdef"
-BROKER_PROCESSES = [t for t in Topology if t is not Topology.SINGLE_PROCESS]
+BROKER_PROCESSES = [
+    t for t in Topology if t not in (Topology.SINGLE_PROCESS, Topology.PUSH_ENDPOINT)
+]
 VALKEY = {"type": "valkey"}
 
 
@@ -184,3 +186,18 @@ def test_every_fault_says_how_to_mend_it() -> None:
 @pytest.mark.parametrize("topology", [Topology.RUNNER, Topology.REQUEST_HANDLER])
 def test_who_neither_holds_nor_pushes_to_sockets_needs_no_push_token(topology: Topology) -> None:
     assert fault_keys(settings(mode="async"), topology) == []
+
+
+def test_a_push_endpoint_needs_the_pods_secret_and_no_transport() -> None:
+    assert fault_keys(settings("in_memory"), Topology.PUSH_ENDPOINT) == [
+        "websocket_api.push_auth_token"
+    ]
+    given = settings("in_memory", websocket_api={"push_auth_token": TOKEN}, session=VALKEY)
+    assert topology_faults(given, topology=Topology.PUSH_ENDPOINT) == ()
+    assert warning_keys(given, Topology.PUSH_ENDPOINT) == []
+
+
+def test_a_push_endpoint_by_itself_is_told_that_it_finds_no_sockets() -> None:
+    given = settings("in_memory", websocket_api={"push_auth_token": TOKEN})
+
+    assert warning_keys(given, Topology.PUSH_ENDPOINT) == ["session.type"]

@@ -1,4 +1,8 @@
-"""Push: frames to client sockets, on this pod or (`turnline.push.http`) another."""
+"""Push: frames to client sockets, on this pod or another.
+
+Modules of their own: `turnline.push.http`, the way to other pods, and `turnline.push.endpoint` with
+`turnline.push.endpoint_routes`, what answers there.
+"""
 
 from turnline.push.port import ConnectionPush, Frame, PushRoutes
 from turnline.push.routes import PUSH_PATH, PUSH_TOKEN_HEADER, Remote, Routes

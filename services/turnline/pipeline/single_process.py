@@ -21,23 +21,23 @@ from turnline.hosting import (
     ConsumeLoop,
     LeaseKeeper,
     Lifecycle,
-    Ops,
     Parts,
-    WebOptions,
     WebServer,
     open_backends,
+    operator_routes,
     run_parts,
+    web_options,
 )
 from turnline.protocol.clock import SystemClock
 from turnline.push import PushSignals, Routes, UserPush
-from turnline.push_endpoint.handler import PushHandler
-from turnline.push_endpoint.routes import push_routes
+from turnline.push.endpoint import PushHandler
+from turnline.push.endpoint_routes import push_routes
 from turnline.request_handler import WaitingRoom, build_routes, rest_app
 from turnline.request_handler.wiring import open_rest
 from turnline.responder.wiring import responder_loop
 from turnline.runner.wiring import runner_loop
 from turnline.store import LOCAL_ENDPOINT
-from turnline.telemetry import QueueSource, watch_loop_lag
+from turnline.telemetry import watch_loop_lag
 
 _CLOSE_SPREAD_SECONDS = 0.5
 
@@ -78,7 +78,8 @@ async def serve_single_process(
             signals=PushSignals(backends.metrics),
             clock=backends.clock,
         )
-        runner, responder = _loops(settings, backends, keeper, push, what.agents)
+        runner = runner_loop(settings, backends, keeper, agents=what.agents)
+        responder = responder_loop(settings, backends, keeper, push=push)
         admission = Admission(
             queue=backends.transport.input,
             replies=backends.stores.replies,
@@ -117,7 +118,7 @@ async def serve_single_process(
             )
             routes.append(gateway.endpoint.route())
             background.append(gateway.refresh)
-        web = WebServer(rest_app(routes), _web_options(settings))
+        web = WebServer(rest_app(routes), web_options(settings))
         parts = Parts(
             web=web,
             runner=runner,
@@ -134,33 +135,6 @@ async def serve_single_process(
         )
 
 
-def _loops(
-    settings: Settings,
-    backends: Backends,
-    keeper: LeaseKeeper,
-    push: UserPush,
-    agents: AgentRegistry,
-) -> tuple[ConsumeLoop, ConsumeLoop]:
-    queue = settings.execution.queues.in_memory
-    runner = runner_loop(
-        settings,
-        backends,
-        keeper,
-        agents=agents,
-        transport_lease=queue.ack_wait,
-        retry_backoff=queue.retry_backoff,
-    )
-    responder = responder_loop(
-        settings,
-        backends,
-        keeper,
-        push=push,
-        transport_lease=queue.ack_wait,
-        retry_backoff=queue.retry_backoff,
-    )
-    return runner, responder
-
-
 def _operator_routes(
     settings: Settings,
     backends: Backends,
@@ -168,40 +142,16 @@ def _operator_routes(
     runner: ConsumeLoop,
     responder: ConsumeLoop,
 ) -> list[BaseRoute]:
-    ops = Ops(
-        lifecycle=lifecycle,
-        alive={"runner": lambda: runner.reading, "responder": lambda: responder.reading},
-        checks={"transport": backends.transport.check},
-        render_metrics=_scrape(backends) if settings.telemetry.metrics else None,
-    )
+    alive = {"runner": lambda: runner.reading, "responder": lambda: responder.reading}
     secret = settings.api.admin_token
     admin = Admin(transport=backends.transport, token=secret.get_secret_value() if secret else "")
-    return [*ops.routes(), *admin.routes()]
-
-
-def _scrape(backends: Backends) -> Callable[[], Awaitable[tuple[bytes, str]]]:
-    sources = [
-        QueueSource(queue="input", stats=backends.transport.input.stats),
-        QueueSource(queue="output", stats=backends.transport.output.stats),
-    ]
-    return lambda: backends.metrics.scrape(sources)
+    return [*operator_routes(settings, backends, lifecycle, alive=alive), *admin.routes()]
 
 
 def _push_handler(settings: Settings, hub: Hub, push: UserPush) -> PushHandler:
     secret = settings.websocket_api.push_auth_token
     token = secret.get_secret_value() if secret else ""
     return PushHandler(token=token, local=hub, users=push)
-
-
-def _web_options(settings: Settings) -> WebOptions:
-    sockets = settings.websocket_api
-    return WebOptions(
-        host=settings.api.host,
-        port=settings.api.port,
-        max_frame_bytes=sockets.max_frame_bytes,
-        ping_interval=sockets.ping_interval,
-        ping_timeout=sockets.ping_timeout,
-    )
 
 
 def _knows(agents: AgentRegistry, name: str) -> bool:

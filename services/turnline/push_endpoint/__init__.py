@@ -1,1 +1,1 @@
-"""The push endpoint: authenticated push to a connection of this pod, or to a user."""
+"""The push endpoint: authenticated push to a user, whichever pods hold their sockets."""

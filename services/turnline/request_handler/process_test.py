@@ -7,19 +7,11 @@ import sys
 from pathlib import Path
 
 import httpx
-import pytest
 
 from turnline.config import Settings
-from turnline.errors import ConfigurationError
-from turnline.hosting import Lifecycle
-from turnline.request_handler.process import check_settings, serve_request_handler
-
-
-def test_in_memory_queues_are_refused_with_the_reason() -> None:
-    with pytest.raises(ConfigurationError) as refused:
-        check_settings(Settings())
-
-    assert "in_memory lives inside one process" in refused.value.faults[0]
+from turnline.hosting import Lifecycle, Standalone, open_backends
+from turnline.protocol.clock import SystemClock
+from turnline.request_handler.process import serve_request_handler
 
 
 def test_the_process_says_why_it_does_not_start_and_exits_78(tmp_path: Path) -> None:
@@ -48,8 +40,15 @@ async def test_it_serves_until_drained_and_lets_waiting_callers_go() -> None:
     )
     lifecycle = Lifecycle()
     bound: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
-        tasks.create_task(serve_request_handler(settings, lifecycle, started=bound.set_result))
+    async with (
+        asyncio.timeout(20),
+        open_backends(settings, SystemClock()) as backends,
+        asyncio.TaskGroup() as tasks,
+    ):
+        process = Standalone(
+            settings=settings, lifecycle=lifecycle, backends=backends, started=bound.set_result
+        )
+        tasks.create_task(serve_request_handler(process))
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{await bound}") as client:
             health = await _when_up(client)
             body = {"prompt": "x", "session_id": "s1", "request_id": "r1"}

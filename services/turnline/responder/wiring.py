@@ -1,7 +1,14 @@
 """Puts a responder together from settings and open connections."""
 
 from turnline.config import Settings
-from turnline.hosting import Backends, Backoff, ConsumeLoop, ConsumeOptions, LeaseKeeper
+from turnline.hosting import (
+    Backends,
+    Backoff,
+    ConsumeLoop,
+    ConsumeOptions,
+    LeaseKeeper,
+    queue_timing,
+)
 from turnline.protocol import DeliveryMode
 from turnline.push import UserPush
 from turnline.responder.handler import AnswerHandler, ResponderOptions
@@ -16,11 +23,9 @@ def responder_loop(
     keeper: LeaseKeeper,
     *,
     push: UserPush | None,
-    transport_lease: float,
-    retry_backoff: float,
 ) -> ConsumeLoop:
     """Make the loop that keeps and pushes answers; `push` is None where no socket can exist."""
-    execution = settings.execution
+    execution, timing = settings.execution, queue_timing(settings)
     handler = AnswerHandler(
         replies=backends.stores.replies,
         push=push,
@@ -38,8 +43,8 @@ def responder_loop(
             name="output",
             consumers=execution.queues.output.no_of_consumers,
             max_concurrency=execution.max_concurrency,
-            lease_seconds=transport_lease,
+            lease_seconds=timing.lease,
             max_attempts=execution.queues.output.max_receive_count,
-            backoff=Backoff(base=retry_backoff),
+            backoff=Backoff(base=timing.retry_backoff),
         ),
     )

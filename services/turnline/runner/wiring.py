@@ -2,7 +2,14 @@
 
 from turnline.agent import AgentRegistry
 from turnline.config import Settings
-from turnline.hosting import Backends, Backoff, ConsumeLoop, ConsumeOptions, LeaseKeeper
+from turnline.hosting import (
+    Backends,
+    Backoff,
+    ConsumeLoop,
+    ConsumeOptions,
+    LeaseKeeper,
+    queue_timing,
+)
 from turnline.runner.handler import RunnerOptions, TurnHandler
 from turnline.runner.publish import Publisher
 from turnline.runner.signals import RunnerSignals
@@ -14,16 +21,9 @@ def runner_loop(
     keeper: LeaseKeeper,
     *,
     agents: AgentRegistry,
-    transport_lease: float,
-    retry_backoff: float,
 ) -> ConsumeLoop:
-    """Make the loop that runs turns.
-
-    Args:
-        transport_lease: the input queue's lease, seconds.
-        retry_backoff: pause before a second attempt, seconds; doubles with each further one.
-    """
-    execution = settings.execution
+    """Make the loop that runs turns."""
+    execution, timing = settings.execution, queue_timing(settings)
     handler = TurnHandler(
         agents=agents,
         sessions=backends.stores.sessions,
@@ -47,8 +47,8 @@ def runner_loop(
             name="input",
             consumers=execution.queues.input.no_of_consumers,
             max_concurrency=execution.max_concurrency,
-            lease_seconds=transport_lease,
+            lease_seconds=timing.lease,
             max_attempts=execution.queues.input.max_receive_count,
-            backoff=Backoff(base=retry_backoff),
+            backoff=Backoff(base=timing.retry_backoff),
         ),
     )

@@ -1,7 +1,8 @@
-"""Authenticated push: to one connection of this pod, or to all connections of a user.
+"""What answers pushes of other pods: to one connection held here, or to all of a user's.
 
-Knows no web framework.  The token is a secret shared by the pods (`websocket_api.push_auth_token`);
-it is compared in constant time, and without one the endpoint is off.
+Shared by the gateway, which holds sockets, and the push endpoint, which finds them.  Knows no web
+framework.  The token is a secret shared by the pods (`websocket_api.push_auth_token`); it is
+compared in constant time, and without one nothing is answered.
 """
 
 import hmac
@@ -15,7 +16,8 @@ from turnline.errors import (
     NotFoundError,
     UnauthenticatedError,
 )
-from turnline.push import ConnectionPush, Frame, UserPush
+from turnline.push.port import ConnectionPush, Frame
+from turnline.push.users import UserPush
 
 MAX_FRAMES = 1_000
 
@@ -23,15 +25,13 @@ MAX_FRAMES = 1_000
 class PushHandler:
     """Checks push requests and carries them out."""
 
-    def __init__(
-        self, *, token: str, local: ConnectionPush | None, users: UserPush | None
-    ) -> None:
+    def __init__(self, *, token: str, local: ConnectionPush | None, users: UserPush | None) -> None:
         """Wire it.
 
         Args:
             token: the shared secret; empty turns the endpoint off.
             local: this pod's sockets; None on a pod that holds none.
-            users: push to users; None where no connection store is shared.
+            users: push to users; None where users are not looked up.
         """
         self._token = token.encode()
         self._local = local
@@ -73,7 +73,8 @@ class PushHandler:
 
         Raises:
             InvalidRequestError: a field is missing or of a wrong type.
-            NotFoundError: this pod has no connection store to look users up in.
+            NotFoundError: this pod looks no users up.
+            StoreUnavailableError: the connection store did not answer.
         """
         user_id, frames = _read(body, key="user_id")
         if self._users is None:
@@ -89,9 +90,11 @@ def _read(body: object, *, key: str) -> tuple[str, Sequence[Frame]]:
     name: Any = body.get(key)
     if not isinstance(name, str) or not name:
         raise InvalidRequestError(f"{key} must be a non-empty string", field=key)
-    frames: Any = body.get("messages", [body["message"]] if "message" in body else None)
+    if ("message" in body) == ("messages" in body):
+        raise InvalidRequestError("give either message or messages", field="message")
+    frames: Any = body["messages"] if "messages" in body else [body["message"]]
     if not isinstance(frames, list) or not all(isinstance(frame, dict) for frame in frames):
-        raise InvalidRequestError("message must be a JSON object", field="message")
+        raise InvalidRequestError("a message must be a JSON object", field="message")
     if not 0 < len(frames) <= MAX_FRAMES:
         raise InvalidRequestError(f"1 to {MAX_FRAMES} messages, please", field="messages")
     return name, frames
