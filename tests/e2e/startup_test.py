@@ -64,16 +64,22 @@ async def test_a_part_of_its_own_refuses_in_memory_with_the_reason(
     assert "IOHandler.run()" in ended.stderr
 
 
-@pytest.mark.parametrize("app", ["rest_app.py", "io_app.py"])
-async def test_a_broker_is_refused_by_name_where_its_adapter_is_missing(
-    tmp_path: Path, app: str
+@pytest.mark.parametrize(
+    ("app", "fault"),
+    [
+        ("rest_app.py", "execution.queues.type: is nats"),
+        ("io_app.py", "execution.response_store.type: is in_memory"),
+    ],
+)
+async def test_on_a_broker_a_layout_that_cannot_work_is_refused_with_the_reason(
+    tmp_path: Path, app: str, fault: str
 ) -> None:
     settings = {"AK_EXECUTION__QUEUES__TYPE": "nats"}
 
     ended = await run(tmp_path, str(APPS / app), settings=settings)
 
     assert ended.code == 78
-    assert "execution.queues.type: is nats" in ended.stderr
+    assert fault in ended.stderr
 
 
 async def test_a_setting_that_is_likely_not_meant_is_warned_of(tmp_path: Path) -> None:

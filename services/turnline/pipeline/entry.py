@@ -13,10 +13,22 @@ from turnline.agent import default_registry
 from turnline.auth import AuthValidator
 from turnline.config import Settings, Topology
 from turnline.errors import ConfigurationError
-from turnline.hosting import Lifecycle, check_topology, serve_process, start
+from turnline.gateway.process import serve_gateway
+from turnline.hosting import (
+    Lifecycle,
+    Standalone,
+    check_topology,
+    open_backends,
+    serve_process,
+    serve_service,
+    start,
+)
 from turnline.pipeline.inline import serve_inline
+from turnline.pipeline.io_process import serve_io
 from turnline.pipeline.single_process import SingleProcess, serve_single_process
 from turnline.pipeline.websocket_routes import PipelineWebSocketHandler
+from turnline.protocol.clock import SystemClock
+from turnline.runner.process import serve_runner
 
 
 class RESTRequestHandler:
@@ -58,17 +70,17 @@ class RESTAPI:
 
 
 class IOHandler:
-    """The IO side: request handler and responder, and on in_memory the runner as well."""
+    """The IO side: request handler and responder, and on in_memory every other part as well."""
 
     @classmethod
     def run(cls, auth_validator: AuthValidator | None = None) -> NoReturn:
         """Serve until told to stop, then exit.
 
         Args:
-            auth_validator: adds /ws; its claims must hold a `userId`.  Chat routes then demand a
-                token too.
+            auth_validator: chat routes then demand a token; its claims must hold a `userId`.  On
+                in_memory it adds /ws too, which on a broker is the gateway's.
         """
-        serve_process(lambda life: _serve_pipeline(life, auth_validator, elsewhere=_ONLY_IN_MEMORY))
+        serve_process(lambda life: _serve_io(life, auth_validator))
 
 
 class AgentRunner:
@@ -76,20 +88,28 @@ class AgentRunner:
 
     @classmethod
     def run(cls) -> NoReturn:
-        """Refuse: no transport of this installation reaches over processes."""
-        serve_process(lambda _: _refuse_separate(Topology.RUNNER))
+        """Run the registered agents until told to stop, then exit."""
+        serve_service(
+            Topology.RUNNER, lambda process: serve_runner(process, agents=default_registry)
+        )
 
 
 class WebSocketGateway:
     """The gateway in a process of its own; needs a broker."""
 
     @classmethod
-    def run(cls, *, auth_validator: AuthValidator) -> NoReturn:  # noqa: ARG003 - the guide's
-        """Refuse: no transport of this installation reaches over processes."""
-        serve_process(lambda _: _refuse_separate(Topology.GATEWAY))
+    def run(cls, *, auth_validator: AuthValidator) -> NoReturn:
+        """Hold client sockets until told to stop, then exit.
 
-
-_ONLY_IN_MEMORY = "this installation has the in_memory transport only; set in_memory"
+        Args:
+            auth_validator: checks the tokens of sockets; its claims must hold a `userId`.
+        """
+        serve_service(
+            Topology.GATEWAY,
+            lambda process: serve_gateway(
+                process, validator=auth_validator, routes=PipelineWebSocketHandler.routes()
+            ),
+        )
 
 
 async def _serve_inline(lifecycle: Lifecycle, handlers: Sequence[RESTRequestHandler]) -> None:
@@ -103,7 +123,26 @@ async def _serve_pipeline(
 ) -> None:
     """Serve the whole pipeline; `elsewhere` says what to do on another transport than in_memory."""
     settings = start()
-    _need_in_memory(settings, elsewhere)
+    transport = settings.execution.queues.type
+    if transport != "in_memory":
+        raise ConfigurationError([f"execution.queues.type: is {transport}; {elsewhere}"])
+    await _serve_all(settings, lifecycle, validator)
+
+
+async def _serve_io(lifecycle: Lifecycle, validator: AuthValidator | None) -> None:
+    settings = start()
+    if settings.execution.queues.type == "in_memory":
+        await _serve_all(settings, lifecycle, validator)
+        return
+    check_topology(settings, Topology.IO_HANDLER)
+    async with open_backends(settings, SystemClock()) as backends:
+        process = Standalone(settings=settings, lifecycle=lifecycle, backends=backends)
+        await serve_io(process, validator=validator)
+
+
+async def _serve_all(
+    settings: Settings, lifecycle: Lifecycle, validator: AuthValidator | None
+) -> None:
     check_topology(settings, Topology.SINGLE_PROCESS)
     what = SingleProcess(
         agents=default_registry,
@@ -112,15 +151,3 @@ async def _serve_pipeline(
         socket_routes=PipelineWebSocketHandler.routes(),
     )
     await serve_single_process(settings, lifecycle, what)
-
-
-async def _refuse_separate(topology: Topology) -> None:
-    settings = start()
-    check_topology(settings, topology)
-    _need_in_memory(settings, _ONLY_IN_MEMORY)
-
-
-def _need_in_memory(settings: Settings, fix: str) -> None:
-    if settings.execution.queues.type != "in_memory":
-        fault = f"execution.queues.type: is {settings.execution.queues.type}; {fix}"
-        raise ConfigurationError([fault])

@@ -3,6 +3,8 @@
 Read top to bottom: what is opened first is closed last.
 """
 
+from starlette.routing import BaseRoute
+
 from turnline.auth import AuthValidator
 from turnline.frontdoor import Admin, Admission
 from turnline.hosting import (
@@ -30,8 +32,32 @@ async def serve_request_handler(
     Raises:
         ConfigurationError: the port is taken.
     """
-    settings, backends, lifecycle = process.settings, process.backends, process.lifecycle
+    settings, backends = process.settings, process.backends
     waiting = WaitingRoom()
+    routes = [
+        *client_routes(process, waiting, validator),
+        *operator_routes(settings, backends, process.lifecycle),
+    ]
+    web = WebServer(rest_app(routes), web_options(settings))
+    process.started(web.port)
+    parts = Parts(
+        web=web,
+        background=[lambda: watch_loop_lag(backends.metrics, backends.clock)],
+        farewells=[waiting.close],
+    )
+    await run_parts(parts, process.lifecycle, grace=settings.execution.drain_grace)
+
+
+def client_routes(
+    process: Standalone, waiting: WaitingRoom, validator: AuthValidator | None
+) -> list[BaseRoute]:
+    """Make the REST routes over a broker, and those for dead letters.
+
+    Args:
+        waiting: where callers wait; close it when no further answer will come.
+        validator: checks bearer tokens; None leaves the routes open.
+    """
+    settings, backends, lifecycle = process.settings, process.backends, process.lifecycle
     admission = Admission(
         queue=backends.transport.input,
         replies=backends.stores.replies,
@@ -50,16 +76,4 @@ async def serve_request_handler(
     )
     secret = settings.api.admin_token
     admin = Admin(transport=backends.transport, token=secret.get_secret_value() if secret else "")
-    routes = [
-        *build_routes(rest),
-        *operator_routes(settings, backends, lifecycle),
-        *admin.routes(),
-    ]
-    web = WebServer(rest_app(routes), web_options(settings))
-    process.started(web.port)
-    parts = Parts(
-        web=web,
-        background=[lambda: watch_loop_lag(backends.metrics, backends.clock)],
-        farewells=[waiting.close],
-    )
-    await run_parts(parts, lifecycle, grace=settings.execution.drain_grace)
+    return [*build_routes(rest), *admin.routes()]

@@ -31,7 +31,7 @@ async def serve_responder(process: Standalone) -> None:
         ConfigurationError: the port is taken.
     """
     settings, backends, lifecycle = process.settings, process.backends, process.lifecycle
-    async with _pushing(process) as push:
+    async with open_push(process) as push:
         keeper = LeaseKeeper(backends.metrics)
         responder = responder_loop(settings, backends, keeper, push=push)
         alive = {"responder": lambda: responder.reading}
@@ -48,7 +48,7 @@ async def serve_responder(process: Standalone) -> None:
 
 
 @asynccontextmanager
-async def _pushing(process: Standalone) -> AsyncIterator[UserPush | None]:
+async def open_push(process: Standalone) -> AsyncIterator[UserPush | None]:
     """Open the ways to pods; None without the secret by which pods know each other."""
     secret = process.settings.websocket_api.push_auth_token
     if secret is None:

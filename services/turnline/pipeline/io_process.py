@@ -1,0 +1,50 @@
+"""The IO side on a broker: request handler and responder in one process, as in the guide.
+
+Read top to bottom: what is opened first is closed last.
+"""
+
+from turnline.auth import AuthValidator
+from turnline.hosting import (
+    LeaseKeeper,
+    Parts,
+    Standalone,
+    WebServer,
+    operator_routes,
+    run_parts,
+    web_options,
+)
+from turnline.request_handler import WaitingRoom, rest_app
+from turnline.request_handler.process import client_routes
+from turnline.responder.process import open_push
+from turnline.responder.wiring import responder_loop
+from turnline.telemetry import watch_loop_lag
+
+
+async def serve_io(process: Standalone, *, validator: AuthValidator | None) -> None:
+    """Serve REST callers and take answers until the lifecycle drains.
+
+    Args:
+        validator: checks bearer tokens; None leaves the routes open.
+
+    Raises:
+        ConfigurationError: the port is taken.
+    """
+    settings, backends = process.settings, process.backends
+    async with open_push(process) as push:
+        keeper = LeaseKeeper(backends.metrics)
+        responder = responder_loop(settings, backends, keeper, push=push)
+        waiting = WaitingRoom()
+        alive = {"responder": lambda: responder.reading}
+        routes = [
+            *client_routes(process, waiting, validator),
+            *operator_routes(settings, backends, process.lifecycle, alive=alive),
+        ]
+        web = WebServer(rest_app(routes), web_options(settings))
+        process.started(web.port)
+        parts = Parts(
+            web=web,
+            responder=responder,
+            background=[keeper.run, lambda: watch_loop_lag(backends.metrics, backends.clock)],
+            farewells=[waiting.close],
+        )
+        await run_parts(parts, process.lifecycle, grace=settings.execution.drain_grace)
