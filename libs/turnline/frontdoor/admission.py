@@ -137,17 +137,16 @@ class Admission:
         chosen = submission.request_id
         request_id = check_id(chosen, field="request_id") if chosen else new_request_id()
         key = ReplyKey(submission.scope, request_id)
-        opened = await self._replies.open(
-            key,
-            session_id=submission.session_id,
-            # Of a minted id too: its caller learns it and may come back with it.
-            fingerprint=_fingerprint(submission),
-        )
-        if opened is Opened.DIFFERENT:
-            raise RequestIdReusedError(request_id)
+        # Of a minted id too: its caller learns it and may come back with it.
+        fingerprint = _fingerprint(submission)
+        opened = await self._open(key, submission, fingerprint)
         known = opened is Opened.KNOWN
-        if not known or not isinstance(await self._replies.get(key), StoredReply):
-            await self._send(self._envelope(submission, request_id), key=key, known=known)
+        if not known:
+            await self._send_new(self._envelope(submission, request_id), key)
+        elif not isinstance(await self._replies.get(key), StoredReply):
+            await self._send_known(self._envelope(submission, request_id), key)
+            # The first sender may have been refused meanwhile and have forgotten the turn.
+            await self._open(key, submission, fingerprint)
         return Admitted(
             request_id=request_id,
             session_id=submission.session_id,
@@ -202,25 +201,48 @@ class Admission:
             attributes=submission.attributes,
         )
 
-    async def _send(self, envelope: Envelope, *, key: ReplyKey, known: bool) -> None:
-        # A known turn is sent again as well: its first sender may have died between opening and
-        # sending.  If it did not, the dedup window or the ledger makes the second one harmless.
+    async def _open(self, key: ReplyKey, submission: Submission, fingerprint: str) -> Opened:
+        opened = await self._replies.open(
+            key, session_id=submission.session_id, fingerprint=fingerprint
+        )
+        if opened is Opened.DIFFERENT:
+            raise RequestIdReusedError(key.request_id)
+        return opened
+
+    async def _send_new(self, envelope: Envelope, key: ReplyKey) -> None:
+        try:
+            if not await self._send(envelope):
+                # The queue had it lately, but its answer is not kept any more: have the ledger
+                # replay it, or the turn tried again if it had been given up.
+                await self._send(envelope.again(self._clock.time()))
+        except _UnconfirmedError:
+            raise  # the queue may have it: keep what was opened
+        except TurnlineError:
+            await self._replies.discard(key)
+            raise
+
+    async def _send_known(self, envelope: Envelope, key: ReplyKey) -> None:
+        # Its first sender may have died between opening and sending.  If it did not, the dedup
+        # window or the ledger makes the second one harmless.
+        try:
+            await self._send(envelope)
+        except QueueFullError:
+            if await self._replies.get(key) is None:
+                raise  # its first sender was refused too
+
+    async def _send(self, envelope: Envelope) -> bool:
         try:
             async with asyncio.timeout(self._options.send_timeout):
-                await self._queue.send(envelope)
-        except QueueFullError:
-            if not known:
-                await self._replies.discard(key)
-                raise
+                return await self._queue.send(envelope)
         except TimeoutError as error:
-            raise TransportUnavailableError(
+            raise _UnconfirmedError(
                 "The queue did not confirm the request in time; try again with the same request_id",
                 retry_after=1.0,
             ) from error
-        except TurnlineError:
-            if not known:
-                await self._replies.discard(key)
-            raise
+
+
+class _UnconfirmedError(TransportUnavailableError):
+    """Whether the queue has the request is not known."""
 
 
 def _fingerprint(submission: Submission) -> str:

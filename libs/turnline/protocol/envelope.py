@@ -16,6 +16,9 @@ from turnline.protocol.ids import ReplyKey, SessionKey, digest
 
 Payload = ChatRequest | ChatReply | Failure
 
+# The one attribute of our own: tells a request sent again from the one before (see `again`).
+SENT_AGAIN = "turnline.sent_again"
+
 
 class DeliveryMode(StrEnum):
     """How the answer reaches the caller.
@@ -126,15 +129,22 @@ class Envelope:
         A request is named by its turn.  An answer adds its attempt and the first chunk it
         carries, so that a retry's chunks are never taken for the first attempt's; its fence keeps
         a redriven turn apart from its first life.  A final answer is one per claim, so
-        publishing it again is harmless.
+        publishing it again is harmless.  A request sent `again` has an id of its own, and so have
+        its answers.
         """
-        turn = (self.scope, self.session_id, self.request_id)
+        turn = [self.scope, self.session_id, self.request_id]
+        if SENT_AGAIN in self.attributes:
+            turn.append(self.attributes[SENT_AGAIN])
         if isinstance(self.payload, ChatRequest):
             return digest("request", *turn)
         if self.payload is not None:
             return digest("answer", *turn, str(self.attempt), str(self.fence))
         first = self.chunks[0].index if self.chunks else -1
         return digest("chunks", *turn, str(self.attempt), str(self.fence), str(first))
+
+    def again(self, now: float) -> "Envelope":
+        """Make the same request, to be taken although one of its id came lately."""
+        return replace(self, attributes={**self.attributes, SENT_AGAIN: str(now)})
 
     def renewed(self, now: float) -> "Envelope":
         """Make the same request as if admitted `now`: it gets as long a deadline as it had."""

@@ -8,6 +8,7 @@ Knows transports and stores by their ports; knows no broker, web framework or en
 """
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -24,7 +25,7 @@ from turnline.errors import (
     TurnDeadlineExceededError,
     TurnlineError,
 )
-from turnline.hosting import Backoff, LeaseKeeper
+from turnline.hosting import Backoff, LeaseKeeper, alongside
 from turnline.protocol import ChatRequest, Envelope, Failure
 from turnline.protocol.clock import Clock
 from turnline.runner.attempt import (
@@ -155,16 +156,12 @@ class TurnHandler:
         self, delivery: Delivery, request: ChatRequest, begun: New, give_up_at: float
     ) -> Settlement | None:
         """Make one attempt; None when another may follow at once (a provider's rate limit)."""
-        envelope, claim = delivery.envelope, begun.claim
-        lease = self._options.lease_seconds
+        claim, lease = begun.claim, self._options.lease_seconds
         try:
             async with self._keeper.held(
                 lambda: self._sessions.renew_turn(claim, lease=lease), seconds=lease
             ):
-                result = await self._run(delivery, request, begun, give_up_at)
-                if isinstance(result, Ended):
-                    with self._signals.commit(envelope):
-                        result = await self._commit_or_refuse(envelope, begun, result)
+                result = await self._run_and_keep(delivery, request, begun, give_up_at)
         except FencedError:
             # Spends an attempt: an agent that loses its lease each time must not run for ever.
             _log.warning("turn.fenced", fence=claim.fence)
@@ -182,7 +179,7 @@ class TurnHandler:
             case Ended():
                 outcome = _outcome(claim, result)
                 self._note_end(outcome)
-                return await self._publish(envelope, outcome)
+                return await self._publish(delivery.envelope, outcome)
             case GaveUp(error=error):
                 await self._abandon(claim)
                 return await self._give_up(delivery, error)
@@ -191,6 +188,18 @@ class TurnHandler:
                 return await self._again(delivery, result, give_up_at)
             case _:
                 assert_never(result)
+
+    async def _run_and_keep(
+        self, delivery: Delivery, request: ChatRequest, begun: New, give_up_at: float
+    ) -> Result:
+        """Do what needs the claim: run the agent and commit its end, or wait out a rate limit."""
+        result = await self._run(delivery, request, begun, give_up_at)
+        if isinstance(result, Ended):
+            with self._signals.commit(delivery.envelope):
+                return await self._commit_or_refuse(delivery.envelope, begun, result)
+        if isinstance(result, TryAgain) and not result.spends_attempt:
+            await self._wait_out(begun.claim, result, give_up_at)
+        return result
 
     async def _run(
         self, delivery: Delivery, request: ChatRequest, begun: New, give_up_at: float
@@ -221,19 +230,32 @@ class TurnHandler:
     async def _again(
         self, delivery: Delivery, result: TryAgain, give_up_at: float
     ) -> Settlement | None:
-        # No pause outlasts the deadline: the session's next turn and the caller wait for its end.
-        left = max(0.0, give_up_at - asyncio.get_running_loop().time())
-        if result.spends_attempt:
-            if delivery.attempt >= self._options.max_attempts:
-                return await self._give_up(delivery, self._exhausted())
-            self._signals.result("retry")
-            self._signals.retry("agent")
-            return Retry(None if result.after is None else min(left, result.after))
-        self._signals.result("throttled")
-        self._signals.retry("throttled")
+        if not result.spends_attempt:
+            self._signals.result("throttled")
+            self._signals.retry("throttled")
+            return None
+        if delivery.attempt >= self._options.max_attempts:
+            return await self._give_up(delivery, self._exhausted())
+        self._signals.result("retry")
+        self._signals.retry("agent")
+        left = _seconds_until(give_up_at)
+        return Retry(None if result.after is None else min(left, result.after))
+
+    async def _wait_out(self, claim: Claim, result: TryAgain, give_up_at: float) -> None:
+        """Wait for a provider, no longer than the turn's deadline or until it is cancelled.
+
+        The session stays claimed meanwhile, so that a cancel finds somebody to tell.
+        """
+        cancelled = asyncio.Event()
+
+        async def watch() -> None:
+            await self._sessions.wait_cancelled(claim)
+            cancelled.set()
+
         pause = self._options.throttle_pause if result.after is None else result.after
-        await asyncio.sleep(min(left, pause))
-        return None
+        with suppress(TimeoutError):
+            async with alongside(watch), asyncio.timeout(min(_seconds_until(give_up_at), pause)):
+                await cancelled.wait()
 
     def _exhausted(self) -> AgentFailedError:
         return AgentFailedError(
@@ -314,6 +336,10 @@ class TurnHandler:
         except (StoreUnavailableError, TimeoutError):
             # Costs the next claim the rest of this lease, nothing else.
             _log.warning("dependency.unavailable", dependency="session store")
+
+
+def _seconds_until(moment: float) -> float:
+    return max(0.0, moment - asyncio.get_running_loop().time())
 
 
 def _outcome(claim: Claim, ended: Ended) -> Outcome:
