@@ -115,8 +115,14 @@ class Rig:
         self.tasks.create_task(self._run(world, concurrency))
         return world
 
-    async def _run(self, world: World, concurrency: int) -> None:
-        """Run a runner until its world ends, then cancel what is left of it."""
+    def start_draining_runner(self) -> tuple[asyncio.Event, asyncio.Task[None]]:
+        """Start a runner that drains, with hardly any grace, when its event is set."""
+        world, stop = World(), asyncio.Event()
+        self.worlds.append(world)
+        return stop, self.tasks.create_task(self._run(world, 10, stop))
+
+    async def _run(self, world: World, concurrency: int, stop: asyncio.Event | None = None) -> None:
+        """Run a runner until its world ends or it drained, then cancel what is left of it."""
         metrics = Metrics(process=False)
         keeper = LeaseKeeper(metrics)
         handler = TurnHandler(
@@ -154,10 +160,11 @@ class Rig:
         )
         async with asyncio.TaskGroup() as parts:
             kept = parts.create_task(keeper.run())
-            worked = parts.create_task(loop.run(asyncio.Event(), grace=0.0))
-            await world.died.wait()
-            worked.cancel()
-            kept.cancel()
+            worked = parts.create_task(loop.run(stop or asyncio.Event(), grace=0.01))
+            died = parts.create_task(_wait(world.died))
+            await asyncio.wait([worked, died], return_when=asyncio.FIRST_COMPLETED)
+            for part in (worked, died, kept):
+                part.cancel()
 
     def _agents(self, world: World) -> AgentRegistry:
         registry = AgentRegistry()
@@ -178,6 +185,10 @@ class Rig:
                 yield self.conclude(turn)
 
         return registry
+
+
+async def _wait(event: asyncio.Event) -> None:
+    await event.wait()
 
 
 @asynccontextmanager
