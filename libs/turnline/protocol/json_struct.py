@@ -114,6 +114,11 @@ def _get(message: Value, field: str, room: int) -> object:
 def _number(value: float, field: str) -> int | float:
     if not math.isfinite(value):
         raise InvalidRequestError(f"{field} holds a number that is not finite", field=field)
-    if value.is_integer() and abs(value) <= MAX_EXACT_INTEGER:
+    if value.is_integer() and abs(value) <= MAX_EXACT_INTEGER and not _is_minus_zero(value):
         return int(value)
     return value
+
+
+def _is_minus_zero(value: float) -> bool:
+    """Whether it is the one whole number that an `int` does not carry."""
+    return value == 0 and math.copysign(1.0, value) < 0
