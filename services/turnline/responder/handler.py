@@ -24,7 +24,7 @@ from turnline.protocol import (
 from turnline.push import Frame, UserPush
 from turnline.responder.signals import ResponderSignals
 from turnline.store import ResponseStore, StoredReply, StreamItem
-from turnline.transport import Ack, Bury, Delivery, Settlement
+from turnline.transport import Ack, Bury, Delivery, Release, Settlement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,14 +61,17 @@ class AnswerHandler:
     async def __call__(self, delivery: Delivery) -> Settlement:
         """Keep and push one piece of an answer.
 
-        Raises:
-            StoreUnavailableError: a store did not answer for longer than `patience`.
+        Hands it back, unspent, when a store did not answer for longer than `patience`: an outage,
+        however long, must not bury answers.
         """
         envelope = delivery.envelope
         if isinstance(envelope.payload, ChatRequest):
             return Bury("a chat request on the output queue", Code.UNDECODABLE)
-        with self._signals.answer(envelope):
-            await self._patiently(envelope)
+        try:
+            with self._signals.answer(envelope):
+                await self._patiently(envelope)
+        except StoreUnavailableError:
+            return Release()
         return Ack()
 
     async def _patiently(self, envelope: Envelope) -> None:
