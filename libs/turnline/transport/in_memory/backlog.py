@@ -72,12 +72,16 @@ class Backlog:
         lease_seconds: how long a lease lasts from its start or last renewal.
         max_messages: messages held over all groups.
         max_per_group: messages held in one group; 0 means no such limit.
+        max_bytes: bytes held over all groups; an empty queue takes one message of any size.
     """
 
-    def __init__(self, *, lease_seconds: float, max_messages: int, max_per_group: int) -> None:
+    def __init__(
+        self, *, lease_seconds: float, max_messages: int, max_per_group: int, max_bytes: int
+    ) -> None:
         self._lease_seconds = lease_seconds
         self._max_messages = max_messages
         self._max_per_group = max_per_group
+        self._max_bytes = max_bytes
         self._groups: dict[str, Group] = {}
         self._ready: deque[Group] = deque()
         # In order of `until`, which needs no sorting: every lease lasts equally long.
@@ -85,6 +89,7 @@ class Backlog:
         self._pauses: list[tuple[float, int, Group]] = []
         self._pause_order = itertools.count()
         self._count = 0
+        self._bytes = 0
         self._work_seconds = MIN_RETRY_AFTER
 
     @property
@@ -113,7 +118,8 @@ class Backlog:
         Raises:
             QueueFullError: the queue, or the group's share of it, is full.
         """
-        if self._count >= self._max_messages:
+        too_many_bytes = self._count > 0 and self._bytes + len(raw) > self._max_bytes
+        if self._count >= self._max_messages or too_many_bytes:
             raise self._full("queue", self._work_seconds / max(1, len(self._leases)))
         group = self._groups.get(group_name)
         if group is None:
@@ -123,6 +129,7 @@ class Backlog:
             raise self._full("session", self._work_seconds)
         group.messages.append(Message(raw, group, now))
         self._count += 1
+        self._bytes += len(raw)
 
     def take(self, now: float) -> Lease | None:
         """Lease the head of the group that has been ready longest; None when no group is."""
@@ -149,6 +156,7 @@ class Backlog:
         group = lease.message.group
         group.messages.popleft()
         self._count -= 1
+        self._bytes -= len(lease.message.raw)
         if group.messages:
             self._ready.append(group)
         else:

@@ -8,8 +8,15 @@ from turnline.errors import QueueFullError
 from turnline.transport.in_memory.backlog import MAX_RETRY_AFTER, MIN_RETRY_AFTER, Backlog, Lease
 
 
-def _backlog(*, max_messages: int = 100, max_per_group: int = 0) -> Backlog:
-    return Backlog(lease_seconds=10.0, max_messages=max_messages, max_per_group=max_per_group)
+def _backlog(
+    *, max_messages: int = 100, max_per_group: int = 0, max_bytes: int = 1_000_000
+) -> Backlog:
+    return Backlog(
+        lease_seconds=10.0,
+        max_messages=max_messages,
+        max_per_group=max_per_group,
+        max_bytes=max_bytes,
+    )
 
 
 def _take(backlog: Backlog, now: float = 0.0) -> Lease:
@@ -108,3 +115,23 @@ def test_the_wait_has_a_least_and_a_most(seconds: float, told: float) -> None:
     with pytest.raises(QueueFullError) as refusal:
         backlog.add(b"x", "full", 0.0)
     assert refusal.value.retry_after == told
+
+
+def test_bytes_are_bounded_as_messages_are_and_come_free_again() -> None:
+    backlog = _backlog(max_bytes=10)
+    backlog.add(b"sixsix", "a", 0.0)
+    with pytest.raises(QueueFullError):
+        backlog.add(b"fives", "b", 0.0)
+    backlog.add(b"four", "b", 0.0)
+
+    backlog.remove(_take(backlog), 1.0)
+
+    backlog.add(b"sixsix", "c", 1.0)
+
+
+def test_an_empty_backlog_takes_a_message_however_large() -> None:
+    backlog = _backlog(max_bytes=1)
+
+    backlog.add(b"larger", "a", 0.0)
+
+    assert backlog.waiting == 1

@@ -20,7 +20,10 @@ class InMemoryOptions:
         max_messages_per_session: one session's share of the input queue; 0 means all of it.  The
             output queue has no shares.
         max_bytes: largest encoded envelope.
+        max_queue_bytes: encoded envelopes held, all together, so that large ones do not fill the
+            process's memory before `max_messages` is reached.
         max_dead_letters: dead letters held; the oldest gives way.
+        max_dead_letter_bytes: their bytes, likewise.
         max_dedup_ids: ids remembered at once, about 300 bytes each; past this the oldest is
             forgotten before its window ends.
     """
@@ -30,5 +33,7 @@ class InMemoryOptions:
     max_messages: int = 10_000
     max_messages_per_session: int = 100
     max_bytes: int = MIB
+    max_queue_bytes: int = 256 * MIB
     max_dead_letters: int = 1_000
+    max_dead_letter_bytes: int = 64 * MIB
     max_dedup_ids: int = 200_000

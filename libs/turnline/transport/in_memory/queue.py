@@ -40,8 +40,13 @@ class InMemoryQueue:
             lease_seconds=options.ack_wait,
             max_messages=options.max_messages,
             max_per_group=max_per_session,
+            max_bytes=options.max_queue_bytes,
         )
-        shelf = Shelf(queue_name=name, max_letters=options.max_dead_letters)
+        shelf = Shelf(
+            queue_name=name,
+            max_letters=options.max_dead_letters,
+            max_bytes=options.max_dead_letter_bytes,
+        )
         self._dispatcher = Dispatcher(name=name, backlog=backlog, shelf=shelf, clock=clock)
         self._dead_letters = InMemoryDeadLetters(self._dispatcher)
 

@@ -18,11 +18,14 @@ class Shelf:
     Args:
         queue_name: `input` or `output`, for the log.
         max_letters: letters held; the oldest gives way, with a warning.
+        max_bytes: bytes held; likewise, save that the newest stays whatever its size.
     """
 
-    def __init__(self, *, queue_name: str, max_letters: int) -> None:
+    def __init__(self, *, queue_name: str, max_letters: int, max_bytes: int) -> None:
         self._queue_name = queue_name
         self._max_letters = max_letters
+        self._max_bytes = max_bytes
+        self._bytes = 0
         self._numbers = itertools.count(1)
         self._letters: OrderedDict[int, DeadLetter] = OrderedDict()
 
@@ -38,8 +41,10 @@ class Shelf:
         self._letters[number] = DeadLetter(
             id=str(number), reason=reason, at=at, attempt=attempt, raw=raw, envelope=envelope
         )
-        if len(self._letters) > self._max_letters:
+        self._bytes += len(raw)
+        while len(self._letters) > self._max_letters or self._too_heavy():
             _, dropped = self._letters.popitem(last=False)
+            self._bytes -= len(dropped.raw)
             self._warn_of(dropped)
 
     def after(self, letter_id: str) -> Iterator[DeadLetter]:
@@ -64,14 +69,20 @@ class Shelf:
         Raises:
             NotFoundError: none of that id.
         """
-        if self._letters.pop(_number(letter_id), None) is None:
+        letter = self._letters.pop(_number(letter_id), None)
+        if letter is None:
             raise _no_letter(letter_id)
+        self._bytes -= len(letter.raw)
 
     def clear(self) -> int:
         """Delete all; give how many there were."""
         count = len(self._letters)
         self._letters.clear()
+        self._bytes = 0
         return count
+
+    def _too_heavy(self) -> bool:
+        return self._bytes > self._max_bytes and len(self._letters) > 1
 
     def _warn_of(self, dropped: DeadLetter) -> None:
         request_id = dropped.envelope.request_id if dropped.envelope else ""

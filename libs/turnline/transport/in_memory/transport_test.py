@@ -155,6 +155,22 @@ async def test_a_dead_letter_that_gives_way_is_warned_of(
     assert "hello" not in str(vars(record))
 
 
+async def test_heavy_dead_letters_give_way_before_there_are_too_many() -> None:
+    options = InMemoryOptions(max_dead_letter_bytes=2_000)
+    async with _input(options) as queue, queue.consumer() as consumer:
+        for number in range(5):
+            request = ChatRequest(prompt="x" * 800)
+            await queue.send(Envelope(request_id=f"r{number}", session_id="s", payload=request))
+            await (await consumer.receive()).dead_letter("bad")
+
+        letters = await queue.dead_letters.list()
+        assert [letter.envelope and letter.envelope.request_id for letter in letters] == [
+            "r3",
+            "r4",
+        ]
+        assert await queue.dead_letters.purge() == 2
+
+
 async def test_a_shortened_dedup_window_is_warned_of_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
