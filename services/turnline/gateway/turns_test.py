@@ -373,6 +373,19 @@ async def test_a_resume_that_hears_nothing_for_long_is_let_go_and_says_so(
     assert "stream.idle" in {record["event"] for record in logs}
 
 
+async def test_a_resume_goes_as_fast_as_its_client_reads() -> None:
+    async with served(send_buffer=4) as rig, rig.connect() as talk:
+        turn = await start_streaming(rig, talk)
+        await rig.stream(turn, 0, *("x" * 40_000 for _ in range(100)), push=False)
+        await rig.reply(turn, "all", count=100)
+        assert (await talk.hear())["event"]["type"] == "gap"
+        assert (await talk.hear())["done"]
+
+        await resume(talk)
+
+        assert places(await talk.hear_until_done()) == [*range(100), "done"]
+
+
 async def test_a_client_that_leaves_ends_its_resumes() -> None:
     async with served() as rig:
         async with rig.connect() as talk:
