@@ -314,8 +314,8 @@ class Queues(Block):
         default=1,
         ge=1,
         le=10,
-        description="Messages taken in one receive call, at most 10 (AWS).  Default 1: nothing "
-        "waits in a buffer behind a long turn.",
+        description="Messages taken in one receive call, at most 10 (AWS); SQS only.  Default 1: "
+        "nothing waits in a buffer behind a long turn.",
     )
     in_memory: InMemory = Field(default_factory=InMemory, description="Settings of in_memory.")
     nats: Nats = Field(default_factory=Nats, description="Settings of nats.")

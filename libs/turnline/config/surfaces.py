@@ -38,7 +38,8 @@ class WebsocketApi(Block):
         default=None,
         ge=1,
         le=65_535,
-        description="Port at which other pods reach this one's push endpoint.  Unset: api.port.",
+        description="Port at which other pods reach this one's push endpoint; no effect on "
+        "in_memory, where there are none.  Unset: api.port.",
     )
     ping_interval: float = Field(
         default=20,
