@@ -27,7 +27,7 @@ from turnline.store.memory import (
 from turnline.telemetry import Metrics, configure_tracing
 from turnline.transport.in_memory import InMemoryOptions, InMemoryTransport
 
-LEASE_SECONDS = 0.2
+LEASE_SECONDS = 0.5
 ANSWER_SECONDS = 20.0
 MAX_ATTEMPTS = 3
 QUEUES = InMemoryOptions(ack_wait=LEASE_SECONDS)
