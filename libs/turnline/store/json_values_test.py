@@ -4,10 +4,13 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from turnline.store.json_values import MAX_DEPTH, decode_array, decode_object, encode_json
+
+# A loaded machine is no reason to fail.
+UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 _JSON = st.recursive(
     st.none()
@@ -20,11 +23,13 @@ _JSON = st.recursive(
 )
 
 
+@UNTIMED
 @given(value=st.dictionaries(st.text(), _JSON, max_size=4))
 def test_an_object_comes_back_as_it_was(value: dict[str, Any]) -> None:
     assert decode_object(encode_json(value, name="state")) == value
 
 
+@UNTIMED
 @given(value=st.lists(_JSON, max_size=4))
 def test_an_array_comes_back_as_it_was(value: list[Any]) -> None:
     assert decode_array(encode_json(value, name="items")) == value

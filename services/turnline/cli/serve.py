@@ -12,10 +12,14 @@ from turnline.cli.agent_file import load_agents
 SERVICES = MappingProxyType(
     {
         "all": "turnline.pipeline:IOHandler.run",
+        "gateway": "turnline.gateway.main:main",
+        "push-endpoint": "turnline.push_endpoint.main:main",
         "request-handler": "turnline.request_handler.main:main",
+        "responder": "turnline.responder.main:main",
         "runner": "turnline.pipeline:AgentRunner.run",
     }
 )
+RUN_AGENTS = ("all", "runner")
 
 
 @click.command()
@@ -29,6 +33,6 @@ def serve(service: str, agents: Path | None) -> None:
     """Run SERVICE until SIGTERM; `all` is the whole pipeline in one process."""
     if agents is not None:
         load_agents(agents.resolve())
-    elif service != "request-handler":
+    elif service in RUN_AGENTS:
         raise click.UsageError(f"{service} runs agents; name their file with --agents")
     pkgutil.resolve_name(SERVICES[service])()

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from turnline.errors import Code, InvalidRequestError
@@ -17,6 +17,9 @@ from turnline.gateway.frames import (
     request_id_in,
     succeeded,
 )
+
+# A loaded machine is no reason to fail.
+UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def read(text: str) -> ClientFrame:
@@ -166,6 +169,7 @@ def test_a_failed_frame_says_whether_to_try_again() -> None:
     }
 
 
+@UNTIMED
 @given(st.text())
 def test_no_text_breaks_the_reader(text: str) -> None:
     try:
@@ -184,6 +188,7 @@ _JSON: st.SearchStrategy[Any] = st.recursive(
 )
 
 
+@UNTIMED
 @given(_JSON)
 def test_no_json_breaks_the_reader(value: object) -> None:
     try:

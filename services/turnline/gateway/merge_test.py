@@ -2,11 +2,14 @@
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from turnline.gateway.merge import MAX_MERGED_CHARACTERS, merge_adjacent
 from turnline.push import Frame
+
+# A loaded machine is no reason to fail.
+UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def chunk(index: int, text: str, *, message_id: str = "m", **fields: object) -> Frame:
@@ -54,6 +57,7 @@ def streams(draw: st.DrawFn) -> list[Frame]:
     return frames
 
 
+@UNTIMED
 @given(streams())
 def test_merging_loses_changes_and_reorders_nothing(frames: list[Frame]) -> None:
     texts = {
@@ -67,6 +71,7 @@ def test_merging_loses_changes_and_reorders_nothing(frames: list[Frame]) -> None
     assert [part for frame in merged for part in split(frame, texts)] == frames
 
 
+@UNTIMED
 @given(streams(), st.integers(0, 40))
 def test_merging_in_two_steps_is_merging_at_once(frames: list[Frame], cut: int) -> None:
     in_steps = merge_adjacent([*merge_adjacent(frames[:cut]), *merge_adjacent(frames[cut:])])
