@@ -210,9 +210,9 @@ class Cancelled(StrEnum):
 class SessionStore(Protocol):
     """Sessions: history, state, and the ledger of which turns are claimed or done.
 
-    The ledger is what makes "run once" true (ARCHITECTURE, guarantee 2): history, state, done mark and
-    outcome change in one atomic step, refused unless the claim is the session's newest and its
-    lease is live.  Done marks outlive any redelivery; they are bounded per session.
+    The ledger is what makes "run once" true (ARCHITECTURE, guarantee 2): history, state, done
+    mark and outcome change in one atomic step, refused unless the claim is the session's newest
+    and its lease is live.  Done marks outlive any redelivery; they are bounded per session.
     """
 
     async def begin_turn(self, key: SessionKey, request_id: str, *, lease: float) -> Begun:
