@@ -9,6 +9,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,6 +17,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
+from e2e.process import run
 from turnline.agent import AgentRegistry, Turn, agent
 from turnline.auth import AuthValidator, ValidationResult
 from turnline.auth.port import Context
@@ -300,3 +302,23 @@ def test_a_gateway_without_an_address_does_not_start() -> None:
         pod_endpoint(Settings(), pod_ip="", port=8000)
 
     assert refused.value.faults[0].startswith("AK_POD_IP: is not set")
+
+
+@pytest.mark.parametrize(
+    ("service", "fault"),
+    [
+        ("request_handler", "execution.queues.type: in_memory lives inside one process"),
+        ("gateway", "execution.queues.type: in_memory lives inside one process"),
+        ("runner", "execution.queues.type: in_memory lives inside one process"),
+        ("responder", "execution.queues.type: in_memory lives inside one process"),
+        ("push_endpoint", "websocket_api.push_auth_token: is not set"),
+    ],
+)
+async def test_a_service_that_cannot_work_by_itself_says_why_and_exits_78(
+    tmp_path: Path, service: str, fault: str
+) -> None:
+    ended = await run(tmp_path, "-m", f"turnline.{service}.main")
+
+    assert ended.code == 78
+    assert fault in ended.stderr
+    assert "Traceback" not in ended.stderr

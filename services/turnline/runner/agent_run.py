@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from turnline.agent import Agent, Reply, Turn
+from turnline.agent import Agent, AgentContractError, Reply, Turn
 from turnline.hosting import leave_behind
 from turnline.protocol import ChatEvent
 from turnline.telemetry import get_logger
@@ -54,7 +54,7 @@ class AgentRun:
     async def drive(self, agent: Agent, turn: Turn) -> None:
         """Run the agent to its end, keeping its error instead of raising it."""
         try:
-            await self._listen(agent.run(turn))
+            await self._listen(agent.run(turn), agent.name)
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and _told_to_stop():
                 raise
@@ -69,9 +69,11 @@ class AgentRun:
         self._buffer.clear()
         self._writable.set()
 
-    async def _listen(self, items: AsyncIterator[ChatEvent | Reply]) -> None:
+    async def _listen(self, items: AsyncIterator[ChatEvent | Reply], name: str) -> None:
         try:
             async for item in items:
+                if self.reply is not None:
+                    raise AgentContractError(name, "gave something after its Reply")
                 if isinstance(item, Reply):
                     self.reply = item
                 else:

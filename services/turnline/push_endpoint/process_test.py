@@ -1,0 +1,86 @@
+"""The push endpoint as a process of its own: no transport, a connection store, other pods."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+
+from turnline.config import Settings
+from turnline.hosting import Lifecycle
+from turnline.protocol.clock import SystemClock
+from turnline.push import PUSH_PATH, PUSH_TOKEN_HEADER
+from turnline.push.endpoint_routes import USER_PUSH_PATH
+from turnline.push_endpoint.process import serve_push_endpoint
+from turnline.store.memory import MemoryConnectionOptions, MemoryConnectionStore
+
+TOKEN = "secret-of-the-pods-of-these-tests"
+
+
+@asynccontextmanager
+async def serving(
+    connections: MemoryConnectionStore, **api: object
+) -> AsyncIterator[httpx.AsyncClient]:
+    settings = Settings.model_validate(
+        {
+            "api": {"host": "127.0.0.1", "port": 0},
+            "websocket_api": {"push_auth_token": TOKEN},
+            "execution": {"drain_grace": 1},
+            **api,
+        }
+    )
+    lifecycle = Lifecycle()
+    bound: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+        tasks.create_task(
+            serve_push_endpoint(
+                settings,
+                lifecycle,
+                connections=connections,
+                clock=SystemClock(),
+                started=bound.set_result,
+            )
+        )
+        url = f"http://127.0.0.1:{await bound}"
+        headers = {PUSH_TOKEN_HEADER: TOKEN}
+        async with httpx.AsyncClient(base_url=url, headers=headers) as client:
+            yield client
+        lifecycle.drain()
+
+
+def a_store() -> MemoryConnectionStore:
+    return MemoryConnectionStore(MemoryConnectionOptions(), SystemClock())
+
+
+async def test_it_keeps_frames_for_a_user_who_has_no_socket() -> None:
+    store = a_store()
+    async with serving(store) as client:
+        answer = await client.post(USER_PUSH_PATH, json={"user_id": "u", "message": {"n": 1}})
+
+    assert answer.json() == {"status": "SUCCESS", "reached": 0}
+    assert await store.take_held("u") == ({"n": 1},)
+
+
+async def test_it_holds_no_connection_itself() -> None:
+    async with serving(a_store()) as client:
+        answer = await client.post(PUSH_PATH, json={"connection_id": "c", "message": {}})
+
+    assert answer.status_code == 404
+    assert answer.json()["detail"]["error"] == "connection 'c' is not held by this pod"
+
+
+async def test_it_asks_for_the_pods_secret() -> None:
+    async with serving(a_store()) as client:
+        answer = await client.post(
+            USER_PUSH_PATH,
+            json={"user_id": "u", "message": {}},
+            headers={PUSH_TOKEN_HEADER: "another"},
+        )
+
+    assert answer.status_code == 401
+
+
+async def test_its_metrics_can_be_switched_off() -> None:
+    async with serving(a_store(), telemetry={"metrics": False}) as client:
+        assert (await client.get("/metrics")).status_code == 404
+        assert (await client.get("/health")).status_code == 200
