@@ -1,7 +1,7 @@
 """The protocol's values as Protobuf messages and back, one pair of functions each.
 
-For the codec and for gRPC services; Protobuf objects go no further than their callers.  `write_*`
-fills an empty message in place (a submessage is written without a copy), `read_*` gives a value.
+For the codec; Protobuf objects go no further than it.  `write_*` fills an empty message in place (a
+submessage is written without a copy), `read_*` gives a value.
 All raise InvalidRequestError, naming the field, for what one side holds and the other cannot.
 """
 
@@ -15,11 +15,11 @@ from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from turnline.errors import InvalidRequestError, RetryHint
-from turnline.protocol.chat import Attachment, ChatReply, ChatRequest, JsonObject, TurnRecord
+from turnline.protocol.chat import Attachment, ChatReply, ChatRequest, JsonObject
 from turnline.protocol.chunk import ChatEvent, Chunk, EventType
 from turnline.protocol.failure import Failure
 from turnline.protocol.json_struct import read_struct, read_value, write_struct, write_value
-from turnline.v1 import agent_pb2, chat_pb2, chunk_pb2, failure_pb2
+from turnline.v1 import chat_pb2, chunk_pb2, failure_pb2
 
 _EVENT_NUMBERS = {kind: getattr(chunk_pb2, f"EVENT_TYPE_{kind.name}") for kind in EventType}
 _EVENT_TYPES = {number: kind for kind, number in _EVENT_NUMBERS.items()}
@@ -214,29 +214,6 @@ def read_chunk(message: chunk_pb2.Chunk) -> Chunk:
     return Chunk(attempt=message.attempt, index=message.index, event=read_event(message.event))
 
 
-def write_record(record: TurnRecord, message: agent_pb2.TurnRecord) -> None:
-    """Write a finished turn of a session's history."""
-    message.request_id = record.request_id
-    message.prompt = record.prompt
-    message.reply = record.reply
-    message.agent = record.agent
-    write_time(record.at, message.at)
-    for item in record.items:
-        write_struct(item, message.items.add(), field="items")
-
-
-def read_record(message: agent_pb2.TurnRecord) -> TurnRecord:
-    """Give a finished turn of a session's history."""
-    return TurnRecord(
-        request_id=message.request_id,
-        prompt=message.prompt,
-        reply=message.reply,
-        agent=message.agent,
-        at=read_time(message.at, field="at"),
-        items=_read_objects(message.items, "items"),
-    )
-
-
 def _split(seconds: float) -> tuple[int, int]:
     whole = math.floor(seconds)
     nanos = round((seconds - whole) * _NANOS)
@@ -312,8 +289,9 @@ def _read_resume(message: chat_pb2.Resume) -> dict[str, Any]:
 def _write_decision(decision: JsonObject, message: chat_pb2.Decision) -> None:
     rest = dict(decision)
     _take_texts(rest, message, ("id", "message"))
-    # By number, as the message's own type would have it.
-    message.status = _take_choice(rest, "status", _DECISIONS)  # type: ignore[assignment]
+    message.status = _take_choice(  # type: ignore[assignment]  # the number of an enum
+        rest, "status", _DECISIONS
+    )
     if "payload" in rest:
         write_value(rest.pop("payload"), message.payload, field="resume")
     if rest:
@@ -339,7 +317,7 @@ def _write_schedule(schedule: JsonObject, message: chat_pb2.Schedule) -> None:
     message.SetInParent()
     rest = dict(schedule)
     _take_texts(rest, message, ("at", "cron", "timezone"))
-    message.session_mode = _take_choice(  # type: ignore[assignment]  # by number, as above
+    message.session_mode = _take_choice(  # type: ignore[assignment]  # likewise
         rest, "session_mode", _SESSION_MODES
     )
     if rest:

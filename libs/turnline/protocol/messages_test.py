@@ -7,38 +7,24 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from turnline.errors import InvalidRequestError
-from turnline.protocol import ChatRequest, TurnRecord
+from turnline.protocol import ChatRequest
 from turnline.protocol.messages import (
     read_duration,
     read_event,
     read_failure,
-    read_record,
     read_request,
     read_time,
     write_duration,
-    write_record,
     write_request,
     write_time,
 )
-from turnline.v1 import agent_pb2, chat_pb2, chunk_pb2, failure_pb2
+from turnline.v1 import chat_pb2, chunk_pb2, failure_pb2
 
 
 def through_the_wire(request: ChatRequest) -> ChatRequest:
     message = chat_pb2.ChatRequest()
     write_request(request, message)
     return read_request(chat_pb2.ChatRequest.FromString(message.SerializeToString()))
-
-
-def test_a_record_of_history_survives_the_wire() -> None:
-    items: tuple[dict[str, Any], ...] = ({"role": "user", "content": [{"text": "a"}]}, {})
-    record = TurnRecord(
-        request_id="r", prompt="a", reply="b", agent="echo", at=1_790_000_000.5, items=items
-    )
-    message = agent_pb2.TurnRecord()
-
-    write_record(record, message)
-
-    assert read_record(agent_pb2.TurnRecord.FromString(message.SerializeToString())) == record
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1.0, 0.000000001, 1_790_000_000.123456, 253402300799.5])

@@ -89,10 +89,6 @@ class Logger:
         """Make a logger that adds `fields` to each of its lines."""
         return Logger(self._room, {**self._fields, **fields})
 
-    def is_enabled(self, level: int) -> bool:
-        """Whether a line of this level is written; for fields that are costly to work out."""
-        return _current.level <= level
-
     def debug(self, event: str, /, **fields: object) -> None:
         """Write what only a developer wants to see."""
         if _current.level <= DEBUG:
