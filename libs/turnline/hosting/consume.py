@@ -84,6 +84,7 @@ class ConsumeLoop:
         self._keeper = keeper
         self._metrics = metrics
         self._retries = metrics.counter(names.RETRIES_TOTAL, cause="handler")
+        self._settle_retries = metrics.counter(names.RETRIES_TOTAL, cause="settle")
         self._slots = asyncio.Semaphore(options.max_concurrency)
         self._working: set[asyncio.Task[None]] = set()
         self._idle = asyncio.Event()
@@ -246,6 +247,7 @@ class ConsumeLoop:
                 return
             except TransportUnavailableError:
                 failures += 1
+                self._settle_retries.inc()
                 await asyncio.sleep(Backoff(base=0.05, cap=2.0).pause(failures))
 
     async def _apply(self, delivery: Delivery, settlement: Settlement) -> None:

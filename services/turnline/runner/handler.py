@@ -143,6 +143,7 @@ class TurnHandler:
                     )
             except (StoreUnavailableError, TimeoutError):
                 failures += 1
+                self._signals.retry("store")
                 _log.warning("dependency.unavailable", dependency="session store")
                 begun = Busy(seconds=Backoff(base=0.05, cap=2.0).pause(failures))
             if not isinstance(begun, Busy):
@@ -170,6 +171,7 @@ class TurnHandler:
         except (TransportUnavailableError, QueueFullError):
             await self._abandon(claim)
             self._signals.result("released")
+            self._signals.retry("transport")
             return Release()
         except BaseException:
             await asyncio.shield(self._abandon(claim))
@@ -293,6 +295,7 @@ class TurnHandler:
                 return
             except (StoreUnavailableError, TimeoutError):
                 failures += 1
+                self._signals.retry("store")
                 _log.warning("dependency.unavailable", dependency="session store")
                 await asyncio.sleep(Backoff(base=0.05, cap=1.0).pause(failures))
 
@@ -300,17 +303,22 @@ class TurnHandler:
         """Publish what the ledger holds; on failure hand back, so that it is replayed."""
         try:
             with self._signals.publish(envelope):
-                await self._publisher.outcome(envelope, outcome)
+                await self._publish_or_explain(envelope, outcome)
         except (TransportUnavailableError, QueueFullError):
             _log.error("turn.unpublished")
+            self._signals.retry("transport")
             return Release()
+        return Ack()
+
+    async def _publish_or_explain(self, envelope: Envelope, outcome: Outcome) -> None:
+        try:
+            await self._publisher.outcome(envelope, outcome)
         except PayloadTooLargeError as error:
             # The turn is committed and must not run again; its caller learns why there is no text.
             failure = Failure.from_error(error)
             await self._publisher.outcome(
                 envelope, replace(outcome, payload=failure, status_code=failure.status_code)
             )
-        return Ack()
 
     async def _give_up(self, delivery: Delivery, error: TurnlineError) -> Settlement:
         """Answer with a failure and keep the message as a dead letter."""
