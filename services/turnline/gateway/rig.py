@@ -33,6 +33,9 @@ from turnline.store import LOCAL_ENDPOINT, StoredReply, StreamItem
 
 Handlers = Mapping[str, RouteHandler]
 
+BODY = {"prompt": "p", "session_id": "s"}
+"""A chat body that asks for something."""
+
 _PATIENCE = 10.0
 
 
@@ -310,3 +313,19 @@ async def served(
         finally:
             stop.set()
             await serving
+
+
+def places(frames: Sequence[Frame]) -> list[int | str]:
+    """What a client sees of a stream: indices, names of events that are no text, and the end."""
+    return [
+        "done" if f["done"] else f["event"]["type"] if "delta" not in f else f["index"]
+        for f in frames
+    ]
+
+
+async def start_streaming(rig: Served, talk: Talk, request_id: str = "r") -> Envelope:
+    """Ask for a stream, and take its turn off the queue."""
+    queued = await talk.ask(request_id=request_id, stream=True, body=BODY)
+    if queued["type"] != "CHAT_QUEUED":
+        raise AssertionError(queued)
+    return await rig.take()

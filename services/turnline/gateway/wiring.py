@@ -60,25 +60,9 @@ def open_gateway(
 ) -> Gateway:
     """Make the gateway over a hub."""
     signals = GatewaySignals(backends.metrics, backends.tracing, backends.clock)
-    handler = FrameHandler(
-        admission=admission,
-        replies=backends.stores.replies,
-        follower=Follower(
-            replies=backends.stores.replies,
-            signals=signals,
-            options=FollowOptions(idle=IDLE_SECONDS, wait=settings.execution.turn_timeout),
-        ),
-        routes=CustomRoutes(routes, timeout=ROUTE_SECONDS),
-        signals=signals,
-        options=GatewayOptions(
-            chat_route=settings.websocket_api.chat_route,
-            streams=settings.execution.mode == "stream",
-            turn_timeout=settings.execution.turn_timeout,
-        ),
-    )
     parts = SocketParts(
         hub=hub,
-        handler=handler,
+        handler=_frame_handler(settings, backends, admission, routes, signals),
         validator=validator,
         clock=backends.clock,
         signals=signals,
@@ -89,4 +73,31 @@ def open_gateway(
         hub=hub,
         endpoint=SocketEndpoint(parts),
         refresh_seconds=min(REFRESH_SECONDS, settings.session.connection_store.ttl / 3),
+    )
+
+
+def _frame_handler(
+    settings: Settings,
+    backends: Backends,
+    admission: Admission,
+    routes: Mapping[str, RouteHandler],
+    signals: GatewaySignals,
+) -> FrameHandler:
+    replies, turn_timeout = backends.stores.replies, settings.execution.turn_timeout
+    follower = Follower(
+        replies=replies,
+        signals=signals,
+        options=FollowOptions(idle=IDLE_SECONDS, wait=turn_timeout),
+    )
+    return FrameHandler(
+        admission=admission,
+        replies=replies,
+        follower=follower,
+        routes=CustomRoutes(routes, timeout=ROUTE_SECONDS),
+        signals=signals,
+        options=GatewayOptions(
+            chat_route=settings.websocket_api.chat_route,
+            streams=settings.execution.mode == "stream",
+            turn_timeout=turn_timeout,
+        ),
     )
