@@ -128,7 +128,7 @@ class Rig:
     async def stored(self) -> StoredReply:
         reply = await self.replies.get(REQUEST.reply_key)
         if not isinstance(reply, StoredReply):
-            raise AssertionError(reply)
+            raise TypeError(f"not ended: {reply}")
         return reply
 
     def frames(self, connection_id: str = "c1") -> list[tuple[Any, ...]]:
