@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from turnline.errors import ConfigurationError
@@ -44,14 +44,7 @@ def configure_logging(
     Raises:
         ConfigurationError: no such level or format.
     """
-    faults = [
-        f"log level {name!r} is unknown; use one of {', '.join(LEVELS)}"
-        for name in (level, library_level)
-        if name.lower() not in LEVELS
-    ]
-    if fmt not in ("json", "console", "auto"):
-        faults.append(f"log format {fmt!r} is unknown; use json, console or auto")
-    if faults:
+    if faults := _faults((level, library_level), fmt):
         raise ConfigurationError(faults)
     form = fmt if fmt != "auto" else _fitting(sys.stderr if stream is None else stream)
     use_output(
@@ -65,6 +58,17 @@ def configure_logging(
         )
     )
     route_library_logs(LEVELS[library_level.lower()], access_log=access_log)
+
+
+def _faults(levels: Sequence[str], fmt: str) -> list[str]:
+    faults = [
+        f"log level {name!r} is unknown; use one of {', '.join(LEVELS)}"
+        for name in levels
+        if name.lower() not in LEVELS
+    ]
+    if fmt not in ("json", "console", "auto"):
+        faults.append(f"log format {fmt!r} is unknown; use json, console or auto")
+    return faults
 
 
 def _fitting(stream: TextIO) -> Format:
