@@ -1,4 +1,4 @@
-"""Keeping leases alive while their holders work (DESIGN, guarantee 4).
+"""Keeping leases alive while their holders work (ARCHITECTURE, guarantee 4).
 
 One task renews every lease of a process: a turn costs no task of its own.  A holder whose lease
 cannot be renewed is interrupted when its *local* clock says the lease ran out, so it stops acting

@@ -1,8 +1,8 @@
 """How far a socket's client has been sent each turn, and what a pushed frame becomes in its light.
 
 A frame that was sent already is dropped, what is missing before one is said (`restart`, `gap`), and
-the end of a turn comes once (DESIGN, guarantee 5).  So a responder may push twice, skip a pod that
-does not answer, or push beside a resume, and the client still reads one honest stream.
+the end of a turn comes once (ARCHITECTURE, guarantee 5).  So a responder may push twice, skip a pod
+that does not answer, or push beside a resume, and the client still reads one honest stream.
 
 Pure: frames in, frames out.
 """

@@ -1,8 +1,8 @@
 """One turn: claim it, run the agent, commit, publish.
 
-The order of these steps is the product's promise (DESIGN, guarantee 2): nothing is published that
-is not committed, nothing committed is run again, and a crash between any two steps is repaired by
-the next delivery, which finds the ledger's outcome and publishes it again.
+The order of these steps is the product's promise (ARCHITECTURE, guarantee 2): nothing is published
+that is not committed, nothing committed is run again, and a crash between any two steps is repaired
+by the next delivery, which finds the ledger's outcome and publishes it again.
 
 Knows transports and stores by their ports; knows no broker, web framework or environment.
 """
