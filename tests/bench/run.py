@@ -19,12 +19,15 @@ from bench.peer import peer_command
 from bench.server import running, turnline_command
 
 
-async def measure(case: Case, command: list[str], cwd: Path | None, health: str) -> Figures:
-    """Measure one case on a fresh server."""
+async def measure(
+    case: Case, command: list[str], cwd: Path | None = None, health: str = "/ready", **more: str
+) -> Figures:
+    """Measure one case on a fresh server; `more` are further environment variables."""
     environ = {
         "AK_EXECUTION__MODE": case.mode,
         "AK_LOGGING__AK__LEVEL": "WARNING",
         **dict(case.environ),
+        **more,
     }
     async with running(command, environ, cwd=cwd, health=health) as server:
         return await case.measure(server)
@@ -56,9 +59,10 @@ async def run(only: str, rounds: int, peer_python: str) -> dict[str, object]:
         ours: list[Figures] = []
         theirs: list[Figures] = []
         for _ in range(rounds):
-            ours.append(await measure(case, turnline_command(), None, "/ready"))
+            ours.append(await measure(case, turnline_command()))
             if peer is not None and case.peer:
-                theirs.append(await measure(case, peer.command, peer.cwd, "/health"))
+                # Its interpreter must not find the libraries of ours.
+                theirs.append(await measure(case, peer.command, peer.cwd, "/health", PYTHONPATH=""))
         results[case.name] = {"turnline": median_of(ours)}
         if theirs:
             results[case.name]["peer"] = median_of(theirs)
