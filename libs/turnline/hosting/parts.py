@@ -1,14 +1,15 @@
 """The parts of a process, started and stopped in the one right order.
 
-Start: background work, consume loops, then the web server, then `ready`.  Stop: the runner's loop
+Start: background work, consume loops, then the servers, then `ready`.  Stop: the runner's loop
 finishes or hands back, its last answers flow out, whoever still waits is told to come back, sockets
-are told to reconnect, and the web server closes last.  A part that fails ends the process.
+are told to reconnect, and the servers close last.  A part that fails ends the process.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from turnline.hosting.consume import ConsumeLoop
 from turnline.hosting.lifecycle import Lifecycle, State
@@ -26,20 +27,32 @@ _SOCKET_SECONDS = 2.0
 _OVERRUN_SECONDS = 0.5
 
 
+class Server(Protocol):
+    """Something that listens beside the web server."""
+
+    started: asyncio.Event
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Serve until `stop` is set, then let running calls end, and return."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """What runs in this process; any part may be missing.
 
     Attributes:
         web: the server of client and operator routes.
+        servers: further ones, started and stopped with it (gRPC).
         runner: the loop over the input queue.
         responder: the loop over the output queue.
         output: the output queue, when both loops are here and its rest must flow out at the end.
         background: work that runs all along and is cancelled last (lease keeper, sockets' tasks).
-        farewells: called when no more answers will come, before the web server closes.
+        farewells: called when no more answers will come, before the servers close.
     """
 
     web: WebServer | None = None
+    servers: Sequence[Server] = field(default=())
     runner: ConsumeLoop | None = None
     responder: ConsumeLoop | None = None
     output: Queue | None = None
@@ -64,19 +77,20 @@ async def run_parts(
     Raises:
         ExceptionGroup: a part failed; the others were cancelled.
     """
+    servers: list[Server] = [*([parts.web] if parts.web else ()), *parts.servers]
     reserve = min(_FLUSH_SECONDS + _SOCKET_SECONDS + 1.0, grace / 2)
-    stop_answers, stop_web = asyncio.Event(), asyncio.Event()
+    stop_answers, stop_servers = asyncio.Event(), asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
         background = [tasks.create_task(_forever(work)) for work in parts.background]
         running = _Running(
             responder=tasks.create_task(_consume(parts.responder, stop_answers, _FLUSH_SECONDS)),
             runner=tasks.create_task(_consume(parts.runner, lifecycle.draining, grace - reserve)),
-            web=tasks.create_task(_serve(parts.web, stop_web)),
+            servers=[tasks.create_task(server.run(stop_servers)) for server in servers],
             stop_answers=stop_answers,
-            stop_web=stop_web,
+            stop_servers=stop_servers,
         )
-        if parts.web is not None:
-            await parts.web.started.wait()
+        for server in servers:
+            await server.started.wait()
         lifecycle.ready(port=parts.web.port if parts.web else 0)
         if lifecycle.state is State.READY:
             on_ready()
@@ -86,7 +100,7 @@ async def run_parts(
                 await _stop(parts, running, lifecycle)
         except TimeoutError:
             _log.error("process.overran", grace_seconds=grace)
-            background += [running.responder, running.runner, running.web]
+            background += [running.responder, running.runner, *running.servers]
         for task in background:
             task.cancel()
 
@@ -97,9 +111,9 @@ class _Running:
 
     responder: asyncio.Task[None]
     runner: asyncio.Task[None]
-    web: asyncio.Task[None]
+    servers: Sequence[asyncio.Task[None]]
     stop_answers: asyncio.Event
-    stop_web: asyncio.Event
+    stop_servers: asyncio.Event
 
 
 async def _stop(parts: Parts, running: _Running, lifecycle: Lifecycle) -> None:
@@ -111,18 +125,14 @@ async def _stop(parts: Parts, running: _Running, lifecycle: Lifecycle) -> None:
     await _say_farewell(parts.farewells)
     running.stop_answers.set()
     await asyncio.wait([running.responder])
-    running.stop_web.set()
-    await asyncio.wait([running.web])
+    running.stop_servers.set()
+    for server in running.servers:
+        await asyncio.wait([server])
 
 
 async def _consume(loop: ConsumeLoop | None, stop: asyncio.Event, grace: float) -> None:
     if loop is not None:
         await loop.run(stop, grace=grace)
-
-
-async def _serve(web: WebServer | None, stop: asyncio.Event) -> None:
-    if web is not None:
-        await web.run(stop)
 
 
 async def _forever(work: Background) -> None:

@@ -1,0 +1,220 @@
+"""A gRPC server that starts, drains and stops on this process's terms, as `WebServer` does.
+
+Services raise Turnline's errors as they are; here they become a status and details.  Serves
+`grpc.health.v1` beside them.  A module of its own, so that a process without gRPC need not load
+it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import grpc.aio
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from typing_extensions import override
+
+from turnline.errors import ConfigurationError, DrainingError, InternalError, TurnlineError
+from turnline.hosting.grpc_errors import status_code, trailers
+from turnline.hosting.interrupts import Interruptible
+from turnline.telemetry import get_logger
+
+_log = get_logger("hosting")
+
+# Of the time calls have to end: what is left to say why, when they have not.
+_LAST_WORD_SECONDS = 0.25
+
+# A text, because the library's class takes no types when the code runs.
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+Context = grpc.aio.ServicerContext[Any, Any]
+Continuation = Callable[[grpc.HandlerCallDetails], Awaitable["Handler | None"]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrpcOptions:
+    """Where and how to serve.
+
+    Attributes:
+        port: 0 lets the system choose; see `GrpcServer.port`.
+        setting: key of the setting that names the port, for the fault when it is taken.
+        max_message_bytes: largest request taken; a larger one is RESOURCE_EXHAUSTED.
+        max_calls: calls at once; more are RESOURCE_EXHAUSTED.
+        close_seconds: how long running calls may take to end at shutdown; what runs longer is
+            UNAVAILABLE, with the pause to keep.
+    """
+
+    host: str
+    port: int
+    setting: str
+    max_message_bytes: int = 4 * 1024 * 1024
+    max_calls: int = 256
+    close_seconds: float = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrpcService:
+    """A service to serve.
+
+    Attributes:
+        name: its full name, `turnline.v1.PushService`.
+        register: adds its servicer to a server.
+        authenticate: called with a call's metadata before its request is read; raises
+            TurnlineError to refuse it.  None takes every call.
+    """
+
+    name: str
+    register: Callable[[grpc.aio.Server], None]
+    authenticate: Callable[[dict[str, str | bytes]], None] | None = None
+
+
+class GrpcServer:
+    """One listening port and the services behind it.  Belongs to the loop it is made on."""
+
+    def __init__(self, services: Sequence[GrpcService], options: GrpcOptions) -> None:
+        """Bind the port.
+
+        Raises:
+            ConfigurationError: the address cannot be bound.
+        """
+        self._options = options
+        self._calls = _Calls(services)
+        self._health = health.aio.HealthServicer()
+        self._names = ["", *(service.name for service in services)]
+        self._server = grpc.aio.server(
+            interceptors=[self._calls],
+            options=[
+                # Or two processes would share the port, and each get some of the calls.
+                ("grpc.so_reuseport", 0),
+                ("grpc.max_receive_message_length", options.max_message_bytes),
+            ],
+            maximum_concurrent_rpcs=options.max_calls,
+        )
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        for service in services:
+            service.register(self._server)
+        self.started = asyncio.Event()
+        self.port = _bind(self._server, options)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Serve until `stop` is set, then close: no new calls, running ones have `close_seconds`.
+
+        Watchers of the health are told NOT_SERVING and let go.  Cancelled, it ends every call at
+        once.
+        """
+        try:
+            await self._server.start()
+            for name in self._names:
+                await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+            self.started.set()
+            await stop.wait()
+            await self._drain()
+        finally:
+            await asyncio.shield(self._server.stop(None))
+
+    async def _drain(self) -> None:
+        await self._health.enter_graceful_shutdown()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._server.stop(self._options.close_seconds))
+            await self._calls.finish(self._options.close_seconds - _LAST_WORD_SECONDS)
+            # What is left are watchers of the health, who would stay to the end of that time.
+            await self._server.stop(None)
+
+
+def _bind(server: grpc.aio.Server, options: GrpcOptions) -> int:
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    address = f"{host}:{options.port}"
+    try:
+        return server.add_insecure_port(address)
+    except RuntimeError as error:
+        fault = f"api.host/{options.setting}: cannot listen on {address}; "
+        raise ConfigurationError([fault + f"set {options.setting} to a free port"]) from error
+
+
+class _Calls(grpc.aio.ServerInterceptor):
+    """Stands before each call of our services: who may, what an error becomes, and the drain."""
+
+    def __init__(self, services: Sequence[GrpcService]) -> None:
+        self._services = {service.name: service for service in services}
+        self._running: set[Interruptible] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @override
+    async def intercept_service(
+        self, continuation: Continuation, handler_call_details: grpc.HandlerCallDetails
+    ) -> "Handler | None":
+        _, name, _ = handler_call_details.method.split("/")
+        service = self._services.get(name)
+        handler = await continuation(handler_call_details)
+        if service is None or handler is None:
+            return handler
+        try:
+            if service.authenticate is not None:
+                metadata = handler_call_details.invocation_metadata or ()
+                service.authenticate(dict(metadata))
+        except TurnlineError as error:
+            return _refusal(error)
+        return self._guarded(handler)
+
+    async def finish(self, seconds: float) -> None:
+        """Wait for running calls; after `seconds` they end with DrainingError."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, seconds)):
+                await self._idle.wait()
+        for call in list(self._running):
+            call.interrupt(DrainingError())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WORD_SECONDS):
+                await self._idle.wait()
+
+    def _guarded(self, handler: Handler) -> Handler:
+        unary: Any = handler.unary_unary
+        stream: Any = handler.unary_stream
+
+        async def answer(request: object, context: Context) -> object:
+            async with self._call(context):
+                return await unary(request, context)
+
+        async def answers(request: object, context: Context) -> AsyncIterator[object]:
+            async with self._call(context), aclosing(stream(request, context)) as messages:
+                async for message in messages:
+                    yield message
+
+        read, write = handler.request_deserializer, handler.response_serializer
+        if handler.response_streaming:
+            return grpc.unary_stream_rpc_method_handler(answers, read, write)
+        return grpc.unary_unary_rpc_method_handler(answer, read, write)
+
+    @asynccontextmanager
+    async def _call(self, context: Context) -> AsyncIterator[None]:
+        """Count a call as running, and end it with a status if its block raises."""
+        interruptible = Interruptible()
+        self._running.add(interruptible)
+        self._idle.clear()
+        try:
+            async with interruptible:
+                yield
+        except TurnlineError as error:
+            await _abort(context, error)
+        except grpc.aio.AbortError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the last stop before the caller
+            _log.error("request.failed", surface="grpc", exc_info=error)
+            await _abort(context, InternalError())
+        finally:
+            self._running.discard(interruptible)
+            if not self._running:
+                self._idle.set()
+
+
+def _refusal(error: TurnlineError) -> Handler:
+    async def refuse(_: object, context: Context) -> None:
+        await _abort(context, error)
+
+    # To gRPC a stream of requests, which is not read before somebody asks for the first.
+    return grpc.stream_unary_rpc_method_handler(refuse)
+
+
+async def _abort(context: Context, error: TurnlineError) -> None:
+    await context.abort(status_code(error), error.message, trailers(error))
