@@ -41,6 +41,13 @@ class WebsocketApi(Block):
         description="Port at which other pods reach this one's push endpoint; no effect on "
         "in_memory, where there are none.  Unset: api.port.",
     )
+    push_grpc_port: int | None = Field(
+        default=None,
+        ge=0,
+        le=65_535,
+        description="Port of the push endpoint's gRPC service, without TLS; push endpoint service "
+        "only.  0: any free one.  Unset: no gRPC.",
+    )
     ping_interval: float = Field(
         default=20,
         ge=0.1,

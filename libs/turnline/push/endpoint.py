@@ -77,9 +77,27 @@ class PushHandler:
             StoreUnavailableError: the connection store did not answer.
         """
         user_id, frames = _read(body, key="user_id")
+        return await self.frames_to_user(user_id, frames, hold=True)
+
+    async def frames_to_user(self, user_id: str, frames: Sequence[Frame], *, hold: bool) -> int:
+        """Push frames to all of a user's sockets, in order.
+
+        Args:
+            user_id: not empty.
+            frames: 1 to MAX_FRAMES.
+            hold: keep the frames for the user's next connection if no socket took them.
+
+        Returns:
+            How many sockets took them.
+
+        Raises:
+            NotFoundError: this pod looks no users up.
+            StoreUnavailableError: the connection store did not answer.
+        """
         if self._users is None:
             raise NotFoundError("this pod does not push to users")
-        return await self._users.push_or_hold(user_id, frames)
+        push = self._users.push_or_hold if hold else self._users.push
+        return await push(user_id, frames)
 
 
 def _read(body: object, *, key: str) -> tuple[str, Sequence[Frame]]:
