@@ -14,7 +14,13 @@ from turnline.errors import ConfigurationError
 from turnline.protocol.clock import Clock
 from turnline.store.ports import ConnectionStore, ResponseStore, SessionStore
 
-ADAPTERS = MappingProxyType({"in_memory": "turnline.store.memory"})
+ADAPTERS = MappingProxyType(
+    {
+        "in_memory": "turnline.store.memory",
+        "redis": "turnline.store.valkey",
+        "valkey": "turnline.store.valkey",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,17 @@
+"""A server for each module, and fewer runs of the ledger's model: leases run out in real time."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import settings
+
+from turnline.testing.servers.valkey import ValkeyServer, running_valkey
+
+settings.register_profile("valkey", max_examples=6)
+settings.load_profile("valkey")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ValkeyServer]:
+    with running_valkey() as server:
+        yield server

@@ -1,0 +1,101 @@
+"""One reader of one reply's stream, from any position and in any process."""
+
+from collections import deque
+
+from turnline.protocol import Chunk, Position
+from turnline.store.ports import Gap, StoredReply, StreamItem
+from turnline.store.valkey.commands import Commands
+from turnline.store.valkey.encoding import decode_chunk, decode_reply
+from turnline.store.valkey.keys import ReplyNames
+from turnline.store.valkey.listener import Listener, Watch
+from turnline.store.valkey.reply_scripts import READ
+
+CHUNKS_IN_ONE_READ = 256
+
+
+class ReplyReader:
+    """Reads a stream from one position on; an async iterator, one consumer.
+
+    Cancelling the wait for an item loses nothing: the next call goes on from the same place.  The
+    subscription lasts until the end was read or the reader is dropped.
+    """
+
+    def __init__(
+        self, commands: Commands, listener: Listener, names: ReplyNames, after: Position
+    ) -> None:
+        self._commands = commands
+        self._listener = listener
+        self._names = names
+        self._attempt, self._index = after.attempt, after.index
+        self._chunks: deque[Chunk] = deque()
+        self._reply: StoredReply | None = None
+        self._watch: Watch | None = None
+        # Whether an end was seen behind chunks that are still to be read.
+        self._finished = False
+        self._over = False
+
+    def __aiter__(self) -> "ReplyReader":
+        return self
+
+    async def __anext__(self) -> StreamItem:
+        seen = -1
+        while not self._over:
+            item = self._next()
+            if item is not None:
+                return item
+            if seen >= 0:
+                await self._change(seen)
+            seen = await self._read()
+        raise StopAsyncIteration
+
+    async def _change(self, seen: int) -> None:
+        if self._watch is not None:
+            await self._watch.change(seen)
+
+    def _next(self) -> StreamItem | None:
+        while self._chunks:
+            chunk = self._chunks[0]
+            if chunk.attempt > self._attempt:
+                self._attempt, self._index = chunk.attempt, -1
+            gap = self._gap_before(chunk.index)
+            if gap is not None:
+                return gap
+            self._index = chunk.index
+            return self._chunks.popleft()
+        return self._end(self._reply) if self._reply is not None else None
+
+    def _gap_before(self, index: int) -> Gap | None:
+        first = self._index + 1
+        if index <= first:
+            return None
+        self._index = index - 1
+        return Gap(attempt=self._attempt, first=first, last=index - 1)
+
+    def _end(self, reply: StoredReply) -> StreamItem:
+        if reply.attempt > self._attempt:
+            self._attempt, self._index = reply.attempt, -1
+        if reply.attempt == self._attempt:
+            gap = self._gap_before(reply.chunk_count)
+            if gap is not None:
+                return gap
+        self._over, self._watch = True, None
+        return reply
+
+    async def _read(self) -> int:
+        """Fetch what comes next; gives the version of the watch from before the look."""
+        if self._watch is None:
+            self._watch = self._listener.watch(self._names.changed)
+        await self._watch.begin()
+        seen = self._watch.version
+        known, end, entries = await self._commands.run(
+            READ, self._names[:2], self._attempt, self._index, CHUNKS_IN_ONE_READ
+        )
+        if not known and self._finished:
+            # It expired while it was read.
+            self._over, self._watch = True, None
+        for entry_id, (_, body) in entries:
+            self._chunks.append(decode_chunk(entry_id, body))
+        if end is not None:
+            self._finished = True
+            self._reply = decode_reply(end) if end else None
+        return seen

@@ -1,0 +1,1 @@
+"""Real servers on random loopback ports."""
