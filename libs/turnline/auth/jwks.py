@@ -5,17 +5,15 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from jwt import PyJWK, PyJWKClient
 from jwt.exceptions import PyJWTError
 
+from turnline.config.auth import is_safe_key_url
 from turnline.errors import ConfigurationError
 from turnline.telemetry import get_logger
 
 _log = get_logger("auth")
-
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class KeysUnavailableError(Exception):
@@ -58,9 +56,8 @@ class Jwks:
             ConfigurationError: the URL is not https (nor http on this machine).
         """
         self._options = options or JwksOptions()
-        parts = urlsplit(url)
-        plain = self._options.allow_http or parts.hostname in _LOOPBACK
-        if not parts.hostname or parts.scheme not in ("https", "http" if plain else "https"):
+        permitted = self._options.allow_http and url.startswith("http://")
+        if not permitted and not is_safe_key_url(url):
             raise ConfigurationError(
                 ["Jwks: the URL must be https; JwksOptions(allow_http=True) permits http"]
             )

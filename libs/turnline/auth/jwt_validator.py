@@ -1,4 +1,4 @@
-"""A ready-made validator of JSON Web Tokens, with a shared secret or a provider's public keys.
+"""A ready-made validator of JSON Web Tokens: by a shared secret, a provider's keys or one of them.
 
 Which algorithms are taken is decided here, never by the token: a validator with public keys takes
 no HMAC, so a public key cannot pass for a secret (RFC 8725, section 3.1).
@@ -14,16 +14,12 @@ from typing_extensions import override
 
 from turnline.auth.jwks import Jwks, KeysUnavailableError
 from turnline.auth.port import USER_ID_CLAIM, AuthValidator, Context, ValidationResult
+from turnline.auth.public_key import Key, PublicKey
+from turnline.config.auth import HMAC_SECRET_BYTES, PUBLIC_KEY_ALGORITHMS
 from turnline.errors import ConfigurationError
 from turnline.telemetry import get_logger
 
 _log = get_logger("auth")
-
-# RFC 7518, section 3.2: a secret at least as long as the hash.
-HMAC_SECRET_BYTES = {"HS256": 32, "HS384": 48, "HS512": 64}
-PUBLIC_KEY_ALGORITHMS = frozenset(
-    {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
-)
 
 EXPIRED = "Token has expired"
 
@@ -33,7 +29,8 @@ class JwtRules:
     """Which tokens are taken.
 
     Attributes:
-        algorithms: empty means HS256 with a secret, RS256 and ES256 with public keys.
+        algorithms: empty means HS256 with a secret, RS256 and ES256 with a provider's keys, and
+            the usual one of its kind with one public key.
         audience: the `aud` a token must have; None takes only tokens without one.
         issuer: the `iss` a token must have; None takes any.
         leeway: seconds by which clocks may differ.
@@ -51,21 +48,25 @@ class JwtValidator(AuthValidator):
     """Checks signature, `exp` (required), `nbf`, `aud` and `iss`."""
 
     def __init__(
-        self, *, secret: str | None = None, keys: Jwks | None = None, rules: JwtRules | None = None
+        self,
+        *,
+        secret: str | None = None,
+        keys: Jwks | None = None,
+        public_key: PublicKey | None = None,
+        rules: JwtRules | None = None,
     ) -> None:
-        """Take tokens signed with `secret`, or with one of `keys`; give exactly one of them.
+        """Take tokens signed with `secret`, or for one of `keys` or `public_key`; give one of them.
 
         Raises:
-            ConfigurationError: both or neither, an algorithm that does not fit, a short secret.
+            ConfigurationError: several or none, an algorithm that does not fit, a short secret.
         """
         self._rules = rules or JwtRules()
-        self._algorithms = tuple(self._rules.algorithms) or (
-            ("HS256",) if keys is None else ("RS256", "ES256")
-        )
-        faults = _faults(secret, keys, self._algorithms)
-        if faults:
+        if [secret is None, keys is None, public_key is None].count(False) != 1:
+            raise ConfigurationError(["JwtValidator: give either a secret or keys or a public_key"])
+        self._algorithms = tuple(self._rules.algorithms) or _usual(keys, public_key)
+        if faults := _faults(secret, public_key, self._algorithms):
             raise ConfigurationError(faults)
-        self._secret = secret or ""
+        self._fixed: str | Key = public_key.key if public_key is not None else secret or ""
         self._keys = keys
 
     @override
@@ -90,9 +91,9 @@ class JwtValidator(AuthValidator):
         expires_at = float(claims["exp"]) + self._rules.leeway
         return ValidationResult(is_valid=True, claims=self._named(claims), expires_at=expires_at)
 
-    async def _key(self, token: str) -> jwt.PyJWK | str:
+    async def _key(self, token: str) -> jwt.PyJWK | str | Key:
         if self._keys is None:
-            return self._secret
+            return self._fixed
         header = jwt.get_unverified_header(token)
         # Looked at before the key, so that tokens we would refuse anyway cause no fetch.
         if header.get("alg") not in self._algorithms:
@@ -108,16 +109,23 @@ class JwtValidator(AuthValidator):
         return others if user_id is None else {**others, USER_ID_CLAIM: user_id}
 
 
-def _faults(secret: str | None, keys: Jwks | None, algorithms: Sequence[str]) -> list[str]:
-    if (secret is None) == (keys is None):
-        return ["JwtValidator: give either a secret or keys"]
-    known = PUBLIC_KEY_ALGORITHMS if secret is None else HMAC_SECRET_BYTES.keys()
-    unfit = [name for name in algorithms if name not in known]
+def _usual(keys: Jwks | None, public_key: PublicKey | None) -> tuple[str, ...]:
+    if public_key is not None:
+        return public_key.algorithms[:1]
+    return ("HS256",) if keys is None else ("RS256", "ES256")
+
+
+def _faults(
+    secret: str | None, public_key: PublicKey | None, algorithms: Sequence[str]
+) -> list[str]:
+    known = HMAC_SECRET_BYTES.keys() if secret is not None else PUBLIC_KEY_ALGORITHMS
+    fitting = known if public_key is None else public_key.algorithms
+    unfit = [name for name in algorithms if name not in fitting]
     if unfit:
-        return [f"JwtValidator: {', '.join(unfit)} cannot be used; use {', '.join(sorted(known))}"]
-    if secret is None:
-        return []
-    needed = max(HMAC_SECRET_BYTES[name] for name in algorithms)
-    if len(secret.encode()) < needed:
+        return [
+            f"JwtValidator: {', '.join(unfit)} cannot be used; use {', '.join(sorted(fitting))}"
+        ]
+    needed = max(HMAC_SECRET_BYTES.get(name, 0) for name in algorithms)
+    if secret is not None and len(secret.encode()) < needed:
         return [f"JwtValidator: the secret is short; use at least {needed} random bytes"]
     return []

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
+from turnline.config.auth import Auth
 from turnline.config.block import DAY, Block
 from turnline.config.queues import Queues
 from turnline.config.stores import ResponseStore, Session
@@ -75,5 +76,6 @@ class Settings(Block):
     session: Session = Field(default_factory=Session, description="Sessions.")
     websocket_api: WebsocketApi = Field(default_factory=WebsocketApi, description="Client sockets.")
     api: Api = Field(default_factory=Api, description="HTTP server.")
+    auth: Auth = Field(default_factory=Auth, description="Tokens of callers.")
     logging: Logging = Field(default_factory=Logging, description="Logs.")
     telemetry: Telemetry = Field(default_factory=Telemetry, description="Metrics and traces.")
