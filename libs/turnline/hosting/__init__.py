@@ -16,8 +16,11 @@ from turnline.hosting.process import (
 )
 from turnline.hosting.server import ABORT_EXTENSION, WebOptions, WebServer
 from turnline.hosting.service import (
+    ServeStandalone,
     Standalone,
+    check_and_prepare,
     operator_routes,
+    serve_prepared,
     serve_service,
     web_options,
 )
@@ -38,11 +41,13 @@ __all__ = [
     "Ops",
     "Parts",
     "QueueTiming",
+    "ServeStandalone",
     "Standalone",
     "State",
     "WebOptions",
     "WebServer",
     "alongside",
+    "check_and_prepare",
     "check_topology",
     "leave_behind",
     "load",
@@ -52,6 +57,7 @@ __all__ = [
     "read_settings",
     "run_parts",
     "run_process",
+    "serve_prepared",
     "serve_process",
     "serve_service",
     "start",

@@ -1,16 +1,18 @@
 """One service as a process of its own: settings read and checked, backends open, then its `serve`.
 
-Every service's `main` is a call of `serve_service`; its `serve` takes a `Standalone`, so that a
-test can give two services the same backends.
+Every service's `main` is a call of `serve_service`, or of `serve_prepared` where something is made
+of the settings first.  Its `serve` takes a `Standalone`, so that a test can give two services the
+same backends.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from starlette.routing import BaseRoute
 
-from turnline.config import Settings, Topology
+from turnline.config import Settings, Topology, topology_faults
+from turnline.errors import ConfigurationError
 from turnline.hosting.backends import Backends, open_backends
 from turnline.hosting.lifecycle import Lifecycle
 from turnline.hosting.ops import Alive, Ops, Render
@@ -38,6 +40,7 @@ class Standalone:
 
 
 ServeStandalone = Callable[[Standalone], Awaitable[None]]
+Prepared = TypeVar("Prepared")
 
 
 def serve_service(topology: Topology, serve: ServeStandalone) -> NoReturn:
@@ -45,10 +48,20 @@ def serve_service(topology: Topology, serve: ServeStandalone) -> NoReturn:
 
     Settings that do not fit are printed, all of them, and end it with exit code 78.
     """
+    serve_prepared(topology, lambda _: serve)
+
+
+def serve_prepared(topology: Topology, prepare: Callable[[Settings], ServeStandalone]) -> NoReturn:
+    """As `serve_service`, with a `serve` that is made of the settings.
+
+    Args:
+        prepare: called before anything is opened; may raise ConfigurationError, whose faults are
+            printed with the others.
+    """
 
     async def run(lifecycle: Lifecycle) -> None:
         loaded = load()
-        check_topology(loaded.settings, topology)
+        serve = check_and_prepare(loaded.settings, topology, prepare)
         async with open_backends(loaded.settings, SystemClock()) as backends:
             await serve(
                 Standalone(
@@ -60,6 +73,23 @@ def serve_service(topology: Topology, serve: ServeStandalone) -> NoReturn:
             )
 
     serve_process(run)
+
+
+def check_and_prepare(
+    settings: Settings, topology: Topology, prepare: Callable[[Settings], Prepared]
+) -> Prepared:
+    """Check the settings as `check_topology` does, and give what `prepare` makes of them.
+
+    Raises:
+        ConfigurationError: lists every fault of both.
+    """
+    try:
+        prepared = prepare(settings)
+    except ConfigurationError as error:
+        faults = topology_faults(settings, topology=topology)
+        raise ConfigurationError([*faults, *error.faults]) from error
+    check_topology(settings, topology)
+    return prepared
 
 
 def operator_routes(

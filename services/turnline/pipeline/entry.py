@@ -4,20 +4,20 @@
 `turnline.hosting.process`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from starlette.routing import BaseRoute
 
 from turnline.agent import default_registry
-from turnline.auth import AuthValidator
+from turnline.auth import AuthValidator, configured_validator
 from turnline.config import Settings, Topology
 from turnline.errors import ConfigurationError
-from turnline.gateway.process import serve_gateway
+from turnline.gateway.main import main as run_gateway
 from turnline.hosting import (
     Lifecycle,
     Standalone,
-    check_topology,
+    check_and_prepare,
     open_backends,
     serve_process,
     serve_service,
@@ -55,7 +55,8 @@ class RESTAPI:
         on a subclass: just their routes, inline, with no queue (the guide's activation rule).
 
         Args:
-            auth_validator: when given, chat routes demand a token and /ws is served.
+            auth_validator: with one, chat routes demand a token and /ws is served.  None takes
+                the one the settings name (`auth.type`).
         """
         if handlers is not None or cls is not RESTAPI:
             serve_process(lambda life: _serve_inline(life, handlers or ()))
@@ -78,7 +79,8 @@ class IOHandler:
 
         Args:
             auth_validator: chat routes then demand a token; its claims must hold a `userId`.  On
-                in_memory it adds /ws too, which on a broker is the gateway's.
+                in_memory it adds /ws too, which on a broker is the gateway's.  None takes the one
+                the settings name (`auth.type`).
         """
         serve_process(lambda life: _serve_io(life, auth_validator))
 
@@ -98,18 +100,14 @@ class WebSocketGateway:
     """The gateway in a process of its own; needs a broker."""
 
     @classmethod
-    def run(cls, *, auth_validator: AuthValidator) -> NoReturn:
+    def run(cls, *, auth_validator: AuthValidator | None = None) -> NoReturn:
         """Hold client sockets until told to stop, then exit.
 
         Args:
-            auth_validator: checks the tokens of sockets; its claims must hold a `userId`.
+            auth_validator: checks the tokens of sockets; its claims must hold a `userId`.  None
+                takes the one the settings name (`auth.type`).
         """
-        serve_service(
-            Topology.GATEWAY,
-            lambda process: serve_gateway(
-                process, validator=auth_validator, routes=PipelineWebSocketHandler.routes()
-            ),
-        )
+        run_gateway(auth_validator, PipelineWebSocketHandler.routes())
 
 
 async def _serve_inline(lifecycle: Lifecycle, handlers: Sequence[RESTRequestHandler]) -> None:
@@ -134,20 +132,27 @@ async def _serve_io(lifecycle: Lifecycle, validator: AuthValidator | None) -> No
     if settings.execution.queues.type == "in_memory":
         await _serve_all(settings, lifecycle, validator)
         return
-    check_topology(settings, Topology.IO_HANDLER)
+    checked = check_and_prepare(settings, Topology.IO_HANDLER, _validator_over(validator))
     async with open_backends(settings, SystemClock()) as backends:
         process = Standalone(settings=settings, lifecycle=lifecycle, backends=backends)
-        await serve_io(process, validator=validator)
+        await serve_io(process, validator=checked)
 
 
 async def _serve_all(
     settings: Settings, lifecycle: Lifecycle, validator: AuthValidator | None
 ) -> None:
-    check_topology(settings, Topology.SINGLE_PROCESS)
+    checked = check_and_prepare(settings, Topology.SINGLE_PROCESS, _validator_over(validator))
     what = SingleProcess(
         agents=default_registry,
-        rest_validator=validator,
-        socket_validator=validator,
+        rest_validator=checked,
+        socket_validator=checked,
         socket_routes=PipelineWebSocketHandler.routes(),
     )
     await serve_single_process(settings, lifecycle, what)
+
+
+def _validator_over(
+    given: AuthValidator | None,
+) -> Callable[[Settings], AuthValidator | None]:
+    """Give what picks the validator once the settings are known."""
+    return lambda settings: configured_validator(settings.auth, given=given)
