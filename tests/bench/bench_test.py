@@ -1,7 +1,7 @@
 """The bench itself works: a small run of a case against a real server gives its figures."""
 
 from bench.agent import read_directives
-from bench.cases import CASES, percentile, rest_latency
+from bench.cases import CASES, idle_sockets, percentile, rest_latency
 from bench.run import median_of
 from bench.server import running, turnline_command
 
@@ -25,3 +25,11 @@ async def test_a_case_runs_against_a_real_server() -> None:
 
     assert set(figures) == {"p50_ms", "p99_ms", "ready_s"}
     assert all(value > 0 for value in figures.values())
+
+
+async def test_an_idle_socket_costs_at_most_25_kib() -> None:
+    environ = {"AK_LOGGING__AK__LEVEL": "WARNING", "BENCH_SOCKETS": "1"}
+    async with running(turnline_command(), environ, health="/ready") as server:
+        figures = await idle_sockets(server, 1000)
+
+    assert 0 < figures["kib_per_socket"] <= 25

@@ -151,18 +151,23 @@ async def first_chunk(server: Server) -> Figures:
     return {"p50_ms": percentile(seconds, 0.5) * 1000, "p99_ms": percentile(seconds, 0.99) * 1000}
 
 
-async def idle_sockets(server: Server) -> Figures:
-    """Memory of 5,000 idle sockets above the empty process."""
+async def idle_sockets(server: Server, count: int = 5000) -> Figures:
+    """Memory of idle sockets above the empty process."""
     empty = server.rss_kib()
     url = f"ws://127.0.0.1:{server.port}/ws"
     sockets = []
-    for number in range(5000):
+    for number in range(count):
         sockets.append(await _connect(f"{url}?token=user-{number}"))
     await asyncio.sleep(1)
     used = server.rss_kib() - empty
     for socket in sockets:
         socket.transport.abort()
-    return {"kib_per_socket": used / len(sockets)}
+    return {"kib_per_socket": used / count}
+
+
+async def many_idle_sockets(server: Server) -> Figures:
+    """The same of 10,000, to see that it grows no faster than they do."""
+    return await idle_sockets(server, 10_000)
 
 
 async def _connect(url: str) -> websockets.ClientConnection:
@@ -201,5 +206,6 @@ CASES = (
         peer=False,
     ),
     Case(name="5,000 idle sockets", measure=idle_sockets, mode="stream", environ=_SOCKETS),
+    Case(name="10,000 idle sockets", measure=many_idle_sockets, mode="stream", environ=_SOCKETS),
     Case(name="100,000 unread replies", measure=unread_replies, environ=_SMALL_STORES, peer=False),
 )

@@ -14,7 +14,7 @@ from turnline.hosting.process import (
     run_process,
     serve_process,
 )
-from turnline.hosting.server import ABORT_EXTENSION, WebOptions, WebServer
+from turnline.hosting.server import WebOptions, WebServer
 from turnline.hosting.service import (
     ServeStandalone,
     Standalone,
@@ -26,6 +26,7 @@ from turnline.hosting.service import (
 )
 from turnline.hosting.settings import check_topology, load, read_settings, start
 from turnline.hosting.timing import QueueTiming, queue_timing
+from turnline.hosting.websocket import ABORT_EXTENSION
 
 __all__ = [
     "ABORT_EXTENSION",

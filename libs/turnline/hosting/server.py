@@ -7,20 +7,16 @@ and its stop flag is an event, so shutdown starts at once.
 import asyncio
 import contextlib
 import socket
-from collections.abc import Generator
+from collections.abc import Awaitable, Generator
 from dataclasses import dataclass
 from typing import Any
 
 import uvicorn
-from starlette.types import ASGIApp
-from uvicorn._types import ASGISendEvent
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from turnline.errors import ConfigurationError
-
-ABORT_EXTENSION = "turnline.abort"
-"""In the `extensions` of a WebSocket's scope: a function that drops the connection at once."""
+from turnline.hosting.websocket import WebSocketProtocol
 
 _DATE_HEADER_SECONDS = 1.0
 _MAX_HELD_BYTES = 65_536
@@ -55,12 +51,13 @@ class WebServer:
             ConfigurationError: the address cannot be bound.
         """
         self._socket = _bind(options.host, options.port)
-        self._options = options
+        self._front = _Front(app)
         config = uvicorn.Config(
-            app,
+            self._front,
+            interface="asgi3",
             http=_HttpProtocol,
             proxy_headers=False,
-            ws=_WebSocketProtocol,
+            ws=WebSocketProtocol,
             ws_max_size=options.max_frame_bytes,
             ws_ping_interval=options.ping_interval,
             ws_ping_timeout=options.ping_timeout,
@@ -80,6 +77,10 @@ class WebServer:
         port: int = self._socket.getsockname()[1]
         return port
 
+    def serve_sockets(self, path: str, app: ASGIApp) -> None:
+        """Have `app` serve the WebSockets of a path; call it before `run`."""
+        self._front.sockets[path] = app
+
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set, then close: no new connections, idle ones end, sockets get
         1012, and running requests have `close_seconds`."""
@@ -90,6 +91,21 @@ class WebServer:
             self._socket.close()
 
 
+class _Front:
+    """Brings requests to the app, and sockets past it to theirs.
+
+    A web framework's layers stay on the stack of a socket for as long as it is open, 3 KiB each.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.sockets: dict[str, ASGIApp] = {}
+        self._app = app
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        app = self.sockets.get(scope["path"]) if scope["type"] == "websocket" else None
+        return (app or self._app)(scope, receive, send)
+
+
 class _Corked:
     """A transport that writes once per pass of the loop.
 
@@ -98,14 +114,17 @@ class _Corked:
     the pass, so that the transport's flow control still works.
     """
 
+    __slots__ = ("_held", "_held_bytes", "_loop", "_transport")
+
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
         self._loop = loop
-        self._held: list[bytes] = []
+        self._held: list[bytes] | None = None
         self._held_bytes = 0
 
     def write(self, data: bytes) -> None:
-        if not self._held:
+        if self._held is None:
+            self._held = []
             self._loop.call_soon(self._flush)
         self._held.append(data)
         self._held_bytes += len(data)
@@ -121,8 +140,8 @@ class _Corked:
         self._transport.write_eof()
 
     def _flush(self) -> None:
-        if self._held:
-            held, self._held, self._held_bytes = self._held, [], 0
+        if self._held is not None:
+            held, self._held, self._held_bytes = self._held, None, 0
             self._transport.write(held[0] if len(held) == 1 else b"".join(held))
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the transport has
@@ -132,47 +151,6 @@ class _Corked:
 class _HttpProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # uvicorn narrows it
         super().connection_made(_Corked(transport, self.loop))  # type: ignore[arg-type] # stands in for it
-
-
-class _WebSocketProtocol(WebSocketsSansIOProtocol):
-    """Lets go of clients that do not read.
-
-    uvicorn ends a connection by closing its transport, which first waits, without end, for the
-    client to read what was written; and it cuts off who sends too large a message before they can
-    read why.
-    """
-
-    async def run_asgi(self) -> None:
-        self.scope["extensions"][ABORT_EXTENSION] = self.transport.abort  # type: ignore[assignment] # an extension of our own
-        await super().run_asgi()
-
-    async def send(self, message: ASGISendEvent) -> None:
-        await super().send(message)
-        if message["type"] == "websocket.close":
-            self._abort_later()
-
-    def keepalive_timeout(self) -> None:
-        super().keepalive_timeout()
-        self._abort_later()
-
-    def handle_parser_exception(self) -> None:
-        if self.close_sent:
-            # What still comes of the message is read and thrown away: to close now would reset
-            # the connection and with it the reason that is on its way to the client.
-            return
-        close = self.conn.close_sent
-        code, reason = (close.code, close.reason) if close is not None else (1002, "")
-        self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
-        self.close_sent = True
-        self.transport.write(b"".join(self.conn.data_to_send()))
-        self.transport.write_eof()
-        self.transport.resume_reading()
-        self._abort_later()
-
-    def _abort_later(self) -> None:
-        if self.close_timer is not None:
-            self.close_timer.cancel()
-        self.close_timer = self.loop.call_later(self.close_timeout, self.transport.abort)
 
 
 class _Server(uvicorn.Server):

@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -11,14 +12,20 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from turnline.errors import ConfigurationError
 from turnline.hosting import WebOptions, WebServer
 
 DEADLINE = 10.0
+LOCAL = WebOptions(host="127.0.0.1", port=0)
+HANDSHAKE = (
+    b"GET /ws HTTP/1.1\r\nhost: h\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
+    b"sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+)
 
 
 async def hello(_: Request) -> Response:
@@ -31,13 +38,21 @@ async def echo(websocket: WebSocket) -> None:
         await websocket.send_text(text)
 
 
+async def bare(scope: Scope, receive: Receive, send: Send) -> None:
+    await receive()
+    await send({"type": "websocket.accept"})
+    await send({"type": "websocket.send", "text": "bare"})
+    await receive()
+
+
 ROUTES: list[BaseRoute] = [Route("/hello", hello), WebSocketRoute("/ws", echo)]
 
 
 @asynccontextmanager
-async def served(**options: int) -> AsyncIterator[tuple[WebServer, asyncio.Event]]:
+async def served(options: WebOptions = LOCAL) -> AsyncIterator[tuple[WebServer, asyncio.Event]]:
     """Serve on any free port; gives the server and the event that stops it."""
-    server = WebServer(Starlette(routes=ROUTES), WebOptions(host="127.0.0.1", port=0, **options))
+    server = WebServer(Starlette(routes=ROUTES), options)
+    server.serve_sockets("/bare", bare)
     stop = asyncio.Event()
     async with asyncio.timeout(DEADLINE), asyncio.TaskGroup() as tasks:
         tasks.create_task(server.run(stop))
@@ -46,8 +61,8 @@ async def served(**options: int) -> AsyncIterator[tuple[WebServer, asyncio.Event
         stop.set()
 
 
-def socket_to(server: WebServer) -> connect:
-    return connect(f"ws://127.0.0.1:{server.port}/ws")
+def socket_to(server: WebServer, path: str = "/ws") -> connect:
+    return connect(f"ws://127.0.0.1:{server.port}{path}")
 
 
 async def test_port_0_takes_a_free_one_and_tells_it() -> None:
@@ -99,7 +114,10 @@ async def test_it_stops_although_a_socket_is_idle_and_closes_it_with_1012() -> N
 
 
 async def test_a_frame_above_the_limit_closes_the_socket_with_1009() -> None:
-    async with served(max_frame_bytes=1024) as (server, _), socket_to(server) as client:
+    async with (
+        served(replace(LOCAL, max_frame_bytes=1024)) as (server, _),
+        socket_to(server) as client,
+    ):
         await client.send("x" * 1024)
         whole = await client.recv()
         await client.send("x" * 1025)
@@ -109,3 +127,25 @@ async def test_a_frame_above_the_limit_closes_the_socket_with_1009() -> None:
     assert len(whole) == 1024
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == 1009
+
+
+async def test_sockets_of_a_path_of_their_own_go_to_its_app_and_others_to_the_server_s() -> None:
+    async with served() as (server, _), socket_to(server, "/bare") as bare_client:
+        assert await bare_client.recv() == "bare"
+        async with socket_to(server) as client:
+            await client.send("hello")
+            assert await client.recv() == "hello"
+        with pytest.raises(InvalidStatus):
+            await socket_to(server, "/nowhere")
+
+
+async def test_a_client_that_answers_no_ping_is_let_go_of() -> None:
+    async with served(replace(LOCAL, ping_interval=0.05, ping_timeout=0.05)) as (server, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(HANDSHAKE)
+        await reader.readuntil(b"\r\n\r\n")
+        rest = await reader.read()
+        writer.close()
+
+    assert rest.startswith(b"\x89\x04")
+    assert b"keepalive ping timeout" in rest

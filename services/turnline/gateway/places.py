@@ -7,7 +7,6 @@ that does not answer, or push beside a resume, and the client still reads one ho
 Pure: frames in, frames out.
 """
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
@@ -40,8 +39,8 @@ class Places:
     def __init__(self, *, max_running: int = 256, max_ended: int = 16) -> None:
         self._max_running = max_running
         self._max_ended = max_ended
-        self._running: OrderedDict[str, _Place] = OrderedDict()
-        self._ended: OrderedDict[str, _Place] = OrderedDict()
+        self._running: dict[str, _Place] = {}
+        self._ended: dict[str, _Place] = {}
 
     @property
     def size(self) -> tuple[int, int]:
@@ -95,10 +94,10 @@ class Places:
         ended = place.end is not _End.OPEN
         here, there = (self._ended, self._running) if ended else (self._running, self._ended)
         there.pop(request_id, None)
+        here.pop(request_id, None)
         here[request_id] = place
-        here.move_to_end(request_id)
         if len(here) > (self._max_ended if ended else self._max_running):
-            here.popitem(last=False)
+            del here[next(iter(here))]
 
 
 def turn_of(frame: Frame) -> str:

@@ -16,6 +16,7 @@ from turnline.errors import ConfigurationError
 from turnline.frontdoor import EXCEPTION_HANDLERS, Admission
 from turnline.gateway.custom import RouteHandler
 from turnline.gateway.hub import Hub
+from turnline.gateway.routes import SOCKET_PATH
 from turnline.gateway.wiring import Gateway, open_gateway, open_hub
 from turnline.hosting import (
     Parts,
@@ -52,10 +53,8 @@ async def serve_gateway(
     endpoint = pod_endpoint(settings, pod_ip=process.pod_ip, port=push_web.port)
     hub = open_hub(settings, backends, endpoint=endpoint)
     gateway = _open(process, hub, validator, routes)
-    app.router.routes += [
-        gateway.endpoint.route(),
-        *operator_routes(settings, backends, lifecycle),
-    ]
+    web.serve_sockets(SOCKET_PATH, gateway.endpoint)
+    app.router.routes += operator_routes(settings, backends, lifecycle)
     push_app.router.routes += push_routes(_push_handler(settings, hub))
     background: list[Callable[[], Awaitable[None]]] = [
         gateway.refresh,

@@ -16,6 +16,7 @@ from turnline.auth.port import Context
 from turnline.config import Settings
 from turnline.frontdoor import Admission, StreamFrames, chat_response_frame
 from turnline.gateway.custom import RouteHandler
+from turnline.gateway.routes import SOCKET_PATH
 from turnline.gateway.wiring import open_gateway, open_hub
 from turnline.hosting import Backends, WebOptions, WebServer, open_backends
 from turnline.protocol import (
@@ -212,7 +213,8 @@ class Served:
             max_frame_bytes=settings.websocket_api.max_frame_bytes,
             close_seconds=1.0,
         )
-        self.web = WebServer(Starlette(routes=[self.gateway.endpoint.route()]), options)
+        self.web = WebServer(Starlette(), options)
+        self.web.serve_sockets(SOCKET_PATH, self.gateway.endpoint)
         self._consumer = backends.transport.input.consumer()
 
     @property

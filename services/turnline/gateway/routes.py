@@ -1,20 +1,16 @@
-"""The WebSocket route: authenticates a socket, then carries its frames to the handler and back.
+"""The WebSocket endpoint: authenticates a socket, then carries its frames to the handler and back.
 
 A socket's tasks live in a group of its own: what breaks in one ends that socket and no other.
 """
 
 import asyncio
-import contextlib
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-import orjson
-from starlette.routing import WebSocketRoute
-from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+from starlette.types import Receive, Scope, Send
 
-from turnline.auth import AuthValidator, Identity, authenticate, websocket_token
+from turnline.auth import AuthValidator, authenticate, websocket_token
 from turnline.errors import (
     Code,
     DrainingError,
@@ -22,15 +18,16 @@ from turnline.errors import (
     StoreUnavailableError,
     UnauthenticatedError,
 )
+from turnline.gateway.asgi import AsgiSocket
 from turnline.gateway.handler import FrameHandler
 from turnline.gateway.hub import SERVICE_RESTART, Hub
 from turnline.gateway.signals import ConnectionEnd, GatewaySignals
 from turnline.gateway.sockets import Socket
 from turnline.gateway.work import FrameTasks
-from turnline.hosting import ABORT_EXTENSION
 from turnline.protocol.clock import Clock
-from turnline.push import Frame
 from turnline.telemetry import bind
+
+SOCKET_PATH = "/ws"
 
 POLICY_VIOLATION = 1008
 TRY_AGAIN_LATER = 1013
@@ -38,9 +35,6 @@ TOKEN_EXPIRED = 4401
 TOO_MANY_CONNECTIONS = 4429
 
 MAX_FRAMES_AT_ONCE = 32
-CLOSE_SECONDS = 1.0
-
-_MAX_REASON_BYTES = 123
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,50 +55,65 @@ class SocketParts:
     send_buffer: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Guest:
+    """Whose socket it is, and when its token ends (epoch seconds; None: never)."""
+
+    user_id: str
+    expires_at: float | None
+
+
 class SocketEndpoint:
-    """Serves client sockets."""
+    """Serves client sockets; an ASGI application."""
 
     def __init__(self, parts: SocketParts) -> None:
         self._parts = parts
 
-    def route(self, path: str = "/ws") -> WebSocketRoute:
-        """The Starlette route."""
-        return WebSocketRoute(path, self._serve)
-
-    async def _serve(self, websocket: WebSocket) -> None:
-        # Accepted first, so that a browser can read why it was refused (guide).
-        token, subprotocol = websocket_token(websocket.scope)
-        await websocket.accept(subprotocol=subprotocol)
-        if not self._parts.accepting():
-            await self._refuse(websocket, SERVICE_RESTART, DrainingError().message)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one socket from its handshake to its end."""
+        client = AsgiSocket(scope, receive, send)
+        guest = await self._welcome(client, scope)
+        if guest is None:
             return
+        # With its headers the scope is a good part of what an idle socket costs.
+        scope.clear()
+        connection_id = uuid.uuid4().hex
+        with bind(connection_id=connection_id), self._parts.signals.connection() as end:
+            await self._hold(client, guest, connection_id, end)
+
+    async def _welcome(self, client: AsgiSocket, scope: Scope) -> _Guest | None:
+        """Open a socket and learn whose it is; None, and it is closed, if it may not stay."""
+        # Accepted first, so that a browser can read why it was refused (guide).
+        token, subprotocol = websocket_token(scope)
+        await client.accept(subprotocol)
+        if not self._parts.accepting():
+            await self._refuse(client, SERVICE_RESTART, DrainingError().message)
+            return None
         try:
             identity = await authenticate(self._parts.validator, token, {"surface": "websocket"})
         except UnauthenticatedError as error:
-            await self._refuse(websocket, POLICY_VIOLATION, error.message)
-            return
+            await self._refuse(client, POLICY_VIOLATION, error.message)
+            return None
         if not self._parts.hub.has_room_for(identity.user_id):
             reason = "too many connections of this user"
-            await self._refuse(websocket, TOO_MANY_CONNECTIONS, reason)
-            return
-        connection_id = uuid.uuid4().hex
-        with bind(connection_id=connection_id), self._parts.signals.connection() as end:
-            await self._hold(websocket, identity, connection_id, end)
+            await self._refuse(client, TOO_MANY_CONNECTIONS, reason)
+            return None
+        return _Guest(identity.user_id, identity.expires_at)
 
-    async def _refuse(self, websocket: WebSocket, code: int, reason: str) -> None:
+    async def _refuse(self, client: AsgiSocket, code: int, reason: str) -> None:
         self._parts.signals.refused_socket(code, reason)
-        await _closer(websocket)(code, reason)
+        await client.close(code, reason)
 
     async def _hold(
-        self, websocket: WebSocket, identity: Identity, connection_id: str, end: ConnectionEnd
+        self, client: AsgiSocket, guest: _Guest, connection_id: str, end: ConnectionEnd
     ) -> None:
         hub = self._parts.hub
         async with asyncio.TaskGroup() as tasks:
             socket = Socket(
                 connection_id=connection_id,
-                user_id=identity.user_id,
-                send=_sender(websocket),
-                close=_closer(websocket),
+                user_id=guest.user_id,
+                send=client.send,
+                close=client.close,
                 tasks=tasks,
                 max_frames=self._parts.send_buffer,
                 on_slow=lambda frames: self._parts.signals.slow(connection_id, frames),
@@ -112,7 +121,7 @@ class SocketEndpoint:
             work = FrameTasks(tasks, at_once=MAX_FRAMES_AT_ONCE)
             try:
                 await hub.add(socket)
-                await self._converse(websocket, socket, work, identity, end)
+                await self._converse(client, socket, work, guest.expires_at, end)
             except StoreUnavailableError as error:
                 await socket.shut(TRY_AGAIN_LATER, error.message)
             finally:
@@ -122,17 +131,17 @@ class SocketEndpoint:
 
     async def _converse(
         self,
-        websocket: WebSocket,
+        client: AsgiSocket,
         socket: Socket,
         work: FrameTasks,
-        identity: Identity,
+        expires_at: float | None,
         end: ConnectionEnd,
     ) -> None:
         """Read frames until the client leaves or its token expires."""
-        token = asyncio.timeout(self._seconds_left(identity))
+        token = asyncio.timeout(self._seconds_left(expires_at))
         try:
             async with token:
-                await self._read(websocket, socket, work, end)
+                await self._read(client, socket, work, end)
         except TimeoutError:
             if not token.expired():
                 raise
@@ -140,11 +149,11 @@ class SocketEndpoint:
             await socket.shut(end.code, end.reason)
 
     async def _read(
-        self, websocket: WebSocket, socket: Socket, work: FrameTasks, end: ConnectionEnd
+        self, client: AsgiSocket, socket: Socket, work: FrameTasks, end: ConnectionEnd
     ) -> None:
         handler = self._parts.handler
         while True:
-            message = await websocket.receive()
+            message = await client.receive()
             if message["type"] == "websocket.disconnect":
                 end.code = message.get("code") or end.code
                 end.reason = message.get("reason") or ""
@@ -157,44 +166,10 @@ class SocketEndpoint:
             else:
                 await handler.handle(socket, text, work)
 
-    def _seconds_left(self, identity: Identity) -> float | None:
-        if identity.expires_at is None:
-            return None
-        return max(0.0, identity.expires_at - self._parts.clock.time())
+    def _seconds_left(self, expires_at: float | None) -> float | None:
+        return None if expires_at is None else max(0.0, expires_at - self._parts.clock.time())
 
 
 _BINARY = InvalidRequestError(
     "Binary frames are not supported; send JSON text", field="frame", code=Code.MALFORMED_BODY
 )
-
-
-def _sender(websocket: WebSocket) -> Callable[[Frame], Awaitable[None]]:
-    async def send(frame: Frame) -> None:
-        try:
-            await websocket.send_text(orjson.dumps(frame).decode())
-        except (WebSocketDisconnect, RuntimeError) as error:
-            raise ConnectionResetError("the client has left") from error
-
-    return send
-
-
-def _closer(websocket: WebSocket) -> Callable[[int, str], Coroutine[Any, Any, None]]:
-    """Close in time even if the client reads nothing: then without telling it."""
-    abort = websocket.scope.get("extensions", {}).get(ABORT_EXTENSION, lambda: None)
-
-    async def close(code: int, reason: str) -> None:
-        if websocket.application_state is not WebSocketState.CONNECTED:
-            return
-        try:
-            async with asyncio.timeout(CLOSE_SECONDS):
-                with contextlib.suppress(WebSocketDisconnect, RuntimeError, OSError):
-                    await websocket.close(code, close_reason(reason))
-        except TimeoutError:
-            abort()
-
-    return close
-
-
-def close_reason(text: str) -> str:
-    """Cut a text to what a close frame can hold (RFC 6455: 123 bytes), at a whole character."""
-    return text.encode()[:_MAX_REASON_BYTES].decode(errors="ignore")

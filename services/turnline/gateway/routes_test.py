@@ -8,7 +8,6 @@ from websockets.asyncio.client import connect
 
 from turnline.gateway.custom import RouteMessage
 from turnline.gateway.rig import Talk, served
-from turnline.gateway.routes import close_reason
 from turnline.telemetry import captured_logs
 
 TOO_LARGE = 1009
@@ -34,11 +33,6 @@ async def test_a_socket_is_accepted_and_then_told_why_it_is_refused(
 async def test_a_reason_longer_than_a_close_frame_is_cut() -> None:
     async with served() as rig, rig.connect("bad" + "x" * 500) as talk:
         assert await talk.close_code() == (1008, "x" * 123)
-
-
-def test_a_reason_is_cut_at_a_whole_character() -> None:
-    assert close_reason("é" * 100) == "é" * 61
-    assert close_reason("short") == "short"
 
 
 async def test_the_token_may_come_in_a_header_or_as_a_subprotocol() -> None:

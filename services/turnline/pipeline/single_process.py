@@ -15,6 +15,7 @@ from turnline.errors import UnknownAgentError
 from turnline.frontdoor import Admin, Admission
 from turnline.gateway.custom import RouteHandler
 from turnline.gateway.hub import Hub
+from turnline.gateway.routes import SOCKET_PATH
 from turnline.gateway.wiring import open_gateway, open_hub
 from turnline.hosting import (
     Backends,
@@ -106,6 +107,7 @@ async def serve_single_process(
             keeper.run,
             lambda: watch_loop_lag(backends.metrics, backends.clock),
         ]
+        web = WebServer(rest_app(routes), web_options(settings))
         if what.socket_validator is not None:
             gateway = open_gateway(
                 settings,
@@ -116,9 +118,8 @@ async def serve_single_process(
                 routes=what.socket_routes,
                 accepting=lambda: lifecycle.accepting,
             )
-            routes.append(gateway.endpoint.route())
+            web.serve_sockets(SOCKET_PATH, gateway.endpoint)
             background.append(gateway.refresh)
-        web = WebServer(rest_app(routes), web_options(settings))
         parts = Parts(
             web=web,
             runner=runner,
