@@ -45,8 +45,22 @@ class WebsocketApi(Block):
         default=None,
         ge=0,
         le=65_535,
-        description="Port of the push endpoint's gRPC service, without TLS; push endpoint service "
-        "only.  0: any free one.  Unset: no gRPC.",
+        description="Port of gRPC pushes; push endpoint service only.  0: any free one.  Unset: "
+        "no gRPC.",
+    )
+    push_grpc_certificate_file: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=4096,
+        description="PEM file of the certificate gRPC is served with, and of those that vouch for "
+        "it.  Unset: no TLS.",
+    )
+    push_grpc_private_key_file: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=4096,
+        description="PEM file of the key of that certificate, without a passphrase.  Unset: no "
+        "TLS.",
     )
     ping_interval: float = Field(
         default=20,

@@ -38,6 +38,7 @@ class GrpcOptions:
     Attributes:
         port: 0 lets the system choose; see `GrpcServer.port`.
         setting: key of the setting that names the port, for the fault when it is taken.
+        credentials: certificate and key to serve with; None means without TLS.
         max_message_bytes: largest request taken; a larger one is RESOURCE_EXHAUSTED.
         max_calls: calls at once; more are RESOURCE_EXHAUSTED.
         close_seconds: how long running calls may take to end at shutdown; what runs longer is
@@ -47,6 +48,7 @@ class GrpcOptions:
     host: str
     port: int
     setting: str
+    credentials: grpc.ServerCredentials | None = None
     max_message_bytes: int = 4 * 1024 * 1024
     max_calls: int = 256
     close_seconds: float = 3.0
@@ -125,6 +127,8 @@ def _bind(server: grpc.aio.Server, options: GrpcOptions) -> int:
     host = f"[{options.host}]" if ":" in options.host else options.host
     address = f"{host}:{options.port}"
     try:
+        if options.credentials is not None:
+            return server.add_secure_port(address, options.credentials)
         return server.add_insecure_port(address)
     except RuntimeError as error:
         fault = f"api.host/{options.setting}: cannot listen on {address}; "

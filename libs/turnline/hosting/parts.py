@@ -28,9 +28,18 @@ _OVERRUN_SECONDS = 0.5
 
 
 class Server(Protocol):
-    """Something that listens beside the web server."""
+    """Something that listens, as the web server does.
+
+    Attributes:
+        started: set once it takes calls.
+    """
 
     started: asyncio.Event
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        ...
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set, then let running calls end, and return."""

@@ -1,13 +1,20 @@
 """Pushes over gRPC: a real client, a real server, and real pods behind it."""
 
 import asyncio
+import datetime
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import grpc.aio
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 from grpc_health.v1 import health_pb2
@@ -80,11 +87,18 @@ class Served:
 
 
 @asynccontextmanager
-async def served(*, token: str | None = TOKEN, grace: float = 1.0) -> AsyncIterator[Served]:
+async def served(
+    *, token: str | None = TOKEN, grace: float = 1.0, tls: "Tls | None" = None
+) -> AsyncIterator[Served]:
     settings = Settings.model_validate(
         {
             "api": {"host": "127.0.0.1", "port": 0},
-            "websocket_api": {"push_auth_token": token, "push_grpc_port": 0},
+            "websocket_api": {
+                "push_auth_token": token,
+                "push_grpc_port": 0,
+                "push_grpc_certificate_file": tls and str(tls.certificate),
+                "push_grpc_private_key_file": tls and str(tls.key),
+            },
             "execution": {"drain_grace": grace},
         }
     )
@@ -104,10 +118,43 @@ async def served(*, token: str | None = TOKEN, grace: float = 1.0) -> AsyncItera
     endpoint: asyncio.Future[Served] = asyncio.get_running_loop().create_future()
     async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
         tasks.create_task(serve(endpoint))
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{await bound}") as channel:
+        async with _channel(await bound, tls) as channel:
             endpoint.set_result(Served(store=store, lifecycle=lifecycle, channel=channel))
             yield endpoint.result()
         lifecycle.drain()
+
+
+def _channel(port: int, tls: "Tls | None") -> grpc.aio.Channel:
+    if tls is None:
+        return grpc.aio.insecure_channel(f"127.0.0.1:{port}")
+    trusted = grpc.ssl_channel_credentials(tls.certificate.read_bytes())
+    return grpc.aio.secure_channel(f"localhost:{port}", trusted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tls:
+    """Files of a certificate for localhost, which vouches for itself, and of its key."""
+
+    certificate: Path
+    key: Path
+
+    @classmethod
+    def make(cls, directory: Path, name: str = "tls") -> "Tls":
+        """Write both files."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+        now = datetime.datetime.now(datetime.UTC)
+        certificate = (
+            x509.CertificateBuilder(subject, subject, key.public_key(), 1)
+            .not_valid_before(now - datetime.timedelta(hours=1))
+            .not_valid_after(now + datetime.timedelta(hours=1))
+            .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+            .sign(key, hashes.SHA256())
+        )
+        made = cls(certificate=directory / f"{name}.crt", key=directory / f"{name}.key")
+        made.certificate.write_bytes(certificate.public_bytes(Encoding.PEM))
+        made.key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        return made
 
 
 class Pod:
@@ -376,20 +423,49 @@ async def test_its_health_can_be_asked_for_without_a_token(service: str) -> None
     assert answer.status == health_pb2.HealthCheckResponse.SERVING
 
 
+# --- what it is served with -----------------------------------------------------------------------
+
+
+async def test_with_a_certificate_it_is_served_over_tls(tmp_path: Path) -> None:
+    async with served(tls=Tls.make(tmp_path)) as endpoint:
+        answer = await endpoint.push(a_push(hold=True))
+
+    assert answer.held
+
+
+async def refused(**websocket_api: object) -> str:
+    """The fault of settings that it does not start with."""
+    settings = Settings.model_validate(
+        {
+            "api": {"host": "127.0.0.1", "port": 0},
+            "websocket_api": {"push_auth_token": TOKEN, "push_grpc_port": 0, **websocket_api},
+        }
+    )
+    with pytest.raises(ConfigurationError) as caught:
+        await serve_push_endpoint(settings, Lifecycle(), connections=Store(), clock=SystemClock())
+    [fault] = caught.value.faults
+    return fault
+
+
+async def test_a_certificate_and_a_key_that_do_not_fit_are_a_fault(tmp_path: Path) -> None:
+    tls, other = Tls.make(tmp_path), Tls.make(tmp_path, "other")
+    certificate, key = "push_grpc_certificate_file", "push_grpc_private_key_file"
+
+    alone = await refused(**{certificate: str(tls.certificate)})
+    missing = await refused(**{certificate: str(tls.certificate), key: str(tmp_path / "none")})
+    no_pair = await refused(**{certificate: str(tls.certificate), key: str(other.key)})
+
+    assert alone.startswith(f"websocket_api.{key}: is not set, but websocket_api.{certificate} is")
+    assert missing.startswith(f"websocket_api.{key}: ")
+    assert "cannot be read: No such file" in missing
+    assert "are no pair in PEM (KEY_VALUES_MISMATCH)" in no_pair
+
+
 async def test_a_port_in_use_is_a_fault_that_names_its_setting() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        port = taken.getsockname()[1]
-        settings = Settings.model_validate(
-            {
-                "api": {"host": "127.0.0.1", "port": 0},
-                "websocket_api": {"push_auth_token": TOKEN, "push_grpc_port": port},
-            }
-        )
-        with pytest.raises(ConfigurationError) as refused:
-            await serve_push_endpoint(
-                settings, Lifecycle(), connections=Store(), clock=SystemClock()
-            )
 
-    assert "websocket_api.push_grpc_port" in refused.value.faults[0]
+        fault = await refused(push_grpc_port=taken.getsockname()[1])
+
+    assert "websocket_api.push_grpc_port" in fault

@@ -5,21 +5,28 @@ to bottom: what is opened first is closed last.
 """
 
 from collections.abc import Callable
+from types import MappingProxyType
 
 from starlette.applications import Starlette
 
-from turnline.config import Settings
+from turnline.config import Settings, load_adapter
+from turnline.errors import ConfigurationError
 from turnline.frontdoor import EXCEPTION_HANDLERS
 from turnline.hosting import Lifecycle, Ops, Parts, WebServer, run_parts, web_options
-from turnline.hosting.grpc_server import GrpcOptions, GrpcServer, GrpcService
+from turnline.hosting.parts import Server
 from turnline.protocol.clock import Clock
 from turnline.push.endpoint import PushHandler
 from turnline.push.endpoint_routes import push_routes
-from turnline.push.grpc_service import SERVICE_NAME, GrpcPush
 from turnline.push_endpoint.wiring import open_push
 from turnline.store import ConnectionStore
 from turnline.telemetry import Metrics, watch_loop_lag
-from turnline.v1.push_service_pb2_grpc import add_PushServiceServicer_to_server
+
+# By name, so that a process without gRPC need not load it.
+_BY_NAME = MappingProxyType({"grpc": "turnline.push_endpoint.grpc_port"})
+_NO_LIBRARY = (
+    "websocket_api.push_grpc_port: is set, but this installation lacks gRPC; install grpcio and "
+    "grpcio-health-checking, or unset it"
+)
 
 
 async def serve_push_endpoint(
@@ -69,21 +76,12 @@ async def serve_push_endpoint(
         await run_parts(parts, lifecycle, grace=settings.execution.drain_grace)
 
 
-def _grpc_servers(settings: Settings, handler: PushHandler) -> list[GrpcServer]:
+def _grpc_servers(settings: Settings, handler: PushHandler) -> list[Server]:
     """Bind the gRPC port, if there is to be one."""
-    port = settings.websocket_api.push_grpc_port
-    if port is None:
+    if settings.websocket_api.push_grpc_port is None:
         return []
-    push = GrpcPush(handler)
-    service = GrpcService(
-        name=SERVICE_NAME,
-        register=lambda server: add_PushServiceServicer_to_server(push, server),
-        authenticate=push.authenticate,
-    )
-    options = GrpcOptions(
-        host=settings.api.host,
-        port=port,
-        setting="websocket_api.push_grpc_port",
-        close_seconds=settings.execution.drain_grace,
-    )
-    return [GrpcServer([service], options)]
+    module = load_adapter(_BY_NAME, "grpc")
+    if module is None:
+        raise ConfigurationError([_NO_LIBRARY])
+    server: Server = module.open_server(settings, handler)
+    return [server]
