@@ -5,7 +5,6 @@ request id follows the IETF Idempotency-Key draft: same id and body attaches or 
 and other body is refused.
 """
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -35,6 +34,7 @@ from turnline.protocol import (
     new_request_id,
 )
 from turnline.protocol.clock import Clock
+from turnline.protocol.deadline import within
 from turnline.store import (
     Cancelled,
     Opened,
@@ -232,8 +232,7 @@ class Admission:
 
     async def _send(self, envelope: Envelope) -> bool:
         try:
-            async with asyncio.timeout(self._options.send_timeout):
-                return await self._queue.send(envelope)
+            return await within(self._options.send_timeout, self._queue.send(envelope))
         except TimeoutError as error:
             raise _UnconfirmedError(
                 "The queue did not confirm the request in time; try again with the same request_id",

@@ -15,6 +15,7 @@ from typing import assert_never
 from turnline.errors import Code, FencedError, TransportUnavailableError, TurnlineError
 from turnline.hosting.backoff import Backoff
 from turnline.hosting.leases import LeaseKeeper
+from turnline.protocol.deadline import within
 from turnline.telemetry import Metrics, bind_turn, get_logger, names
 from turnline.transport import (
     Ack,
@@ -230,8 +231,7 @@ class ConsumeLoop:
     async def _settle(self, delivery: Delivery, settlement: Settlement) -> None:
         """Settle, or leave the delivery to its lease; raises nothing but CancelledError."""
         try:
-            async with asyncio.timeout(self._options.settle_timeout):
-                await self._insist(delivery, settlement)
+            await within(self._options.settle_timeout, self._insist(delivery, settlement))
         except FencedError:
             _log.warning("delivery.left", queue=self._options.name)
         except TimeoutError:

@@ -6,6 +6,7 @@ exit code 0   drained and stopped
 """
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -25,6 +26,9 @@ EXIT_FAILED = 1
 EXIT_CONFIGURATION = 78
 
 _LINGER_SECONDS = 0.5
+# Turns make little cyclic garbage and many short-lived objects: with the interpreter's thresholds
+# a tenth of the processor goes into looking for the former among the latter.
+_GC_THRESHOLDS = (20_000, 20, 50)
 
 Serve = Callable[[Lifecycle], Awaitable[None]]
 Ending = Callable[[int], None]
@@ -50,6 +54,8 @@ def run_process(serve: Serve, *, ending: Ending = lambda _: None) -> int:
     Returns:
         The exit code, see above.
     """
+    gc.freeze()  # what the imports made stays; no collection need look at it
+    gc.set_threshold(*_GC_THRESHOLDS)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_supervise(serve, ending))
 

@@ -143,6 +143,7 @@ class Metrics:
         """
         self._registry = CollectorRegistry()
         self._families: dict[str, Counter | Gauge | Histogram] = {}
+        self._counters: dict[tuple[str, tuple[tuple[str, str], ...]], BoundCounter] = {}
         if process:
             ProcessCollector(registry=self._registry)
             PlatformCollector(registry=self._registry)
@@ -154,9 +155,14 @@ class Metrics:
             UndeclaredError: the metric, a label or a value is not declared in `names`, or a label
                 is missing.
         """
+        key = (spec.name, tuple(labels.items()))
+        known = self._counters.get(key)
+        if known is not None:
+            return known
         family = self._family(spec, Counter)
         checked = _checked(spec, labels)
-        return family.labels(**checked) if checked else family
+        made = self._counters[key] = family.labels(**checked) if checked else family
+        return made
 
     def gauge(self, spec: GaugeSpec, **labels: str) -> BoundGauge:
         """Give the series of these labels; raises as `counter` does."""

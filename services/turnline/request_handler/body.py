@@ -1,6 +1,5 @@
 """Reading a request body within bounds of size and time, and JSON out of it."""
 
-import asyncio
 from dataclasses import dataclass
 
 import orjson
@@ -9,6 +8,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
 from turnline.errors import Code, InvalidRequestError, PayloadTooLargeError
+from turnline.protocol.deadline import within
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +39,7 @@ async def read_body(receive: Receive, *, length: str, max_bytes: int, timeout: f
     """
     refuse_length(length, max_bytes)
     try:
-        async with asyncio.timeout(timeout):
-            return await _read(receive, max_bytes)
+        return await within(timeout, _read(receive, max_bytes))
     except TimeoutError as error:
         raise HTTPException(408, "The request body did not arrive in time") from error
 

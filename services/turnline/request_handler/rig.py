@@ -11,8 +11,8 @@ What a turn does is said by its prompt, words separated by spaces:
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import httpx
@@ -79,15 +79,15 @@ class WatchedRoom(WaitingRoom):
         super().__init__()
         self._changed = asyncio.Event()
 
-    @contextmanager
-    def told(self, call: Callable[[], None]) -> Iterator[None]:
-        """See `WaitingRoom.told`."""
-        try:
-            with super().told(call):
-                self._changed.set()
-                yield
-        finally:
-            self._changed.set()
+    def enter(self, call: Callable[[], None]) -> None:
+        """See `WaitingRoom.enter`."""
+        super().enter(call)
+        self._changed.set()
+
+    def leave(self, call: Callable[[], None]) -> None:
+        """See `WaitingRoom.leave`."""
+        super().leave(call)
+        self._changed.set()
 
     async def holds(self, count: int) -> None:
         """Return once exactly `count` wait."""

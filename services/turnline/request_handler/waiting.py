@@ -1,8 +1,10 @@
 """Whoever waits for an answer in this process, so that all can be let go when none will come."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
 
 from turnline.errors import DrainingError
 from turnline.hosting import Interruptible
@@ -31,31 +33,55 @@ class WaitingRoom:
         for call in list(self._calls):
             call()
 
-    @contextmanager
-    def told(self, call: Callable[[], None]) -> Iterator[None]:
-        """Have `call` called if the room closes within the block; at once if it is closed."""
+    def enter(self, call: Callable[[], None]) -> None:
+        """Have `call` called when the room closes; at once if it is closed.  Undo with `leave`."""
         if self._closed:
             call()
         self._calls.add(call)
+
+    def leave(self, call: Callable[[], None]) -> None:
+        """Be told no more."""
+        self._calls.discard(call)
+
+    @contextmanager
+    def told(self, call: Callable[[], None]) -> Iterator[None]:
+        """Enter for the length of a block."""
+        self.enter(call)
         try:
             yield
         finally:
-            self._calls.discard(call)
+            self.leave(call)
 
-    @asynccontextmanager
-    async def seat(self) -> AsyncIterator[None]:
-        """Wait inside the block.
+    def seat(self) -> "Seat":
+        """Wait inside an `async with` block.
 
         Raises:
-            DrainingError: the room closed, or is closed.
+            DrainingError: from the block, when the room closed or is closed.
         """
         if self._closed:
             raise DrainingError
-        block = Interruptible()
-        with self.told(_interrupt(block)):
-            async with block:
-                yield
+        return Seat(self)
 
 
-def _interrupt(block: Interruptible) -> Callable[[], None]:
-    return lambda: block.interrupt(DrainingError())
+class Seat(Interruptible):
+    """A place to wait in until the room closes; made by `WaitingRoom.seat`."""
+
+    def __init__(self, room: WaitingRoom) -> None:
+        super().__init__()
+        self._room = room
+
+    async def __aenter__(self) -> Self:
+        self._room.enter(self._stand_up)
+        return await super().__aenter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._room.leave(self._stand_up)
+        await super().__aexit__(kind, error, traceback)
+
+    def _stand_up(self) -> None:
+        self.interrupt(DrainingError())

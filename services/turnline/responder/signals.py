@@ -1,8 +1,5 @@
 """What a responder counts, times and traces; the names are `turnline.telemetry.names`."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from turnline.protocol import Envelope
 from turnline.protocol.clock import Clock
 from turnline.telemetry import Metrics, Span, Tracing, get_logger, names
@@ -21,32 +18,29 @@ class ResponderSignals:
         self._total = metrics.histogram(names.TURN_STAGE_SECONDS, stage="total")
         self._store_retries = metrics.counter(names.RETRIES_TOTAL, cause="store")
 
-    @contextmanager
-    def answer(self, envelope: Envelope) -> Iterator[Span]:
+    def answer(self, envelope: Envelope) -> Span:
         """Span the keeping and pushing of one envelope."""
-        with self._tracing.start_span(
+        span = self._tracing.start_span(
             names.ANSWER,
             envelope.trace,
             request_id=envelope.request_id,
             session_id=envelope.session_id,
             attempt=envelope.attempt,
             queue="output",
-        ) as span:
-            if envelope.payload is not None:
-                span.set(status_code=envelope.status_code or 200)
-            yield span
+        )
+        if envelope.payload is not None:
+            span.set(status_code=envelope.status_code or 200)
+        return span
 
-    @contextmanager
-    def push(self, envelope: Envelope, *, frames: int) -> Iterator[Span]:
+    def push(self, envelope: Envelope, *, frames: int) -> Span:
         """Span one push; its caller sets `sockets`, how many took it."""
-        with self._tracing.start_span(
+        return self._tracing.start_span(
             names.PUSH,
             None,
             request_id=envelope.request_id,
             session_id=envelope.session_id,
             frames=frames,
-        ) as span:
-            yield span
+        )
 
     def stored(self, envelope: Envelope) -> None:
         """Time a turn whose end is stored; again for one that is delivered again."""

@@ -8,9 +8,10 @@ Knows transports and stores by their ports; knows no broker, web framework or en
 """
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Any, TypeVar, assert_never
 
 from turnline.agent import AgentRegistry
 from turnline.errors import (
@@ -28,6 +29,7 @@ from turnline.errors import (
 from turnline.hosting import Backoff, LeaseKeeper, alongside
 from turnline.protocol import ChatRequest, Envelope, Failure
 from turnline.protocol.clock import Clock
+from turnline.protocol.deadline import within
 from turnline.runner.attempt import (
     Attempt,
     Ended,
@@ -44,6 +46,8 @@ from turnline.telemetry import get_logger
 from turnline.transport import Ack, Bury, Delivery, Release, Retry, Settlement
 
 _log = get_logger("runner")
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,23 +137,21 @@ class TurnHandler:
 
         Busy only when the deadline came first.
         """
-        loop = asyncio.get_running_loop()
         failures = 0
         while True:
             try:
-                async with asyncio.timeout(self._options.store_timeout):
-                    begun = await self._sessions.begin_turn(
+                begun = await self._in_time(
+                    self._sessions.begin_turn(
                         envelope.session_key, envelope.request_id, lease=self._options.lease_seconds
                     )
+                )
             except (StoreUnavailableError, TimeoutError):
                 failures += 1
                 self._signals.retry("store")
                 _log.warning("dependency.unavailable", dependency="session store")
                 begun = Busy(seconds=Backoff(base=0.05, cap=2.0).pause(failures))
-            if not isinstance(begun, Busy):
-                return begun
-            left = give_up_at - loop.time()
-            if left <= 0:
+            left = _seconds_until(give_up_at)
+            if not isinstance(begun, Busy) or left <= 0:
                 return begun
             await asyncio.sleep(min(begun.seconds + 0.001, left))
 
@@ -206,7 +208,7 @@ class TurnHandler:
     async def _run(
         self, delivery: Delivery, request: ChatRequest, begun: New, give_up_at: float
     ) -> Result:
-        left = give_up_at - asyncio.get_running_loop().time()
+        left = _seconds_until(give_up_at)
         if left <= 0:
             return GaveUp(error=TurnDeadlineExceededError())
         if delivery.attempt > self._options.max_attempts:
@@ -288,10 +290,11 @@ class TurnHandler:
         failures = 0
         while True:
             try:
-                async with asyncio.timeout(self._options.store_timeout):
-                    await self._sessions.commit_turn(
+                await self._in_time(
+                    self._sessions.commit_turn(
                         claim, outcome, record=ended.record, state=ended.state
                     )
+                )
                 return
             except (StoreUnavailableError, TimeoutError):
                 failures += 1
@@ -339,11 +342,14 @@ class TurnHandler:
 
     async def _abandon(self, claim: Claim) -> None:
         try:
-            async with asyncio.timeout(self._options.store_timeout):
-                await self._sessions.abandon_turn(claim)
+            await self._in_time(self._sessions.abandon_turn(claim))
         except (StoreUnavailableError, TimeoutError):
             # Costs the next claim the rest of this lease, nothing else.
             _log.warning("dependency.unavailable", dependency="session store")
+
+    async def _in_time(self, call: Coroutine[Any, Any, T]) -> T:
+        """Await one answer of the session store."""
+        return await within(self._options.store_timeout, call)
 
 
 def _seconds_until(moment: float) -> float:

@@ -12,6 +12,7 @@ from turnline.errors import PayloadTooLargeError, QueueFullError, TransportUnava
 from turnline.hosting import Backoff
 from turnline.protocol import ChatEvent, Chunk, Envelope, Failure
 from turnline.protocol.codec import encode
+from turnline.protocol.deadline import within
 from turnline.store import Claim, Outcome
 from turnline.transport import Queue
 
@@ -77,8 +78,7 @@ class Publisher:
         failures = 0
         while True:
             try:
-                async with asyncio.timeout(self._patience.send_timeout):
-                    await self._queue.send(envelope)
+                await within(self._patience.send_timeout, self._queue.send(envelope))
                 return
             except TimeoutError as error:
                 problem: Exception = TransportUnavailableError("the broker did not confirm")

@@ -1,13 +1,13 @@
 """What a runner counts, times and traces; the names are `turnline.telemetry.names`."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
 
 from turnline.errors import Code
 from turnline.protocol import ChatReply, Envelope, Failure
 from turnline.protocol.clock import Clock
 from turnline.store import Outcome
 from turnline.telemetry import Metrics, Span, Tracing, names
+from turnline.telemetry.metrics import BoundGauge, BoundHistogram
 from turnline.telemetry.schema import SpanSpec
 
 _OUTCOMES = {
@@ -30,30 +30,17 @@ class RunnerSignals:
             for stage in ("queued", "agent", "commit", "publish")
         }
 
-    @contextmanager
-    def attempt(self, envelope: Envelope, attempt: int) -> Iterator[Span]:
-        """Span one delivery; attempts at a turn are siblings under its request."""
-        with (
-            self.working(),
-            self._tracing.start_span(
-                names.ATTEMPT,
-                envelope.trace,
-                request_id=envelope.request_id,
-                session_id=envelope.session_id,
-                attempt=attempt,
-                queue="input",
-            ) as span,
-        ):
-            yield span
-
-    @contextmanager
-    def working(self) -> Iterator[None]:
-        """Count a turn as in flight."""
-        self.in_flight.inc()
-        try:
-            yield
-        finally:
-            self.in_flight.dec()
+    def attempt(self, envelope: Envelope, attempt: int) -> "_InFlight":
+        """Count and span one delivery; attempts at a turn are siblings under its request."""
+        span = self._tracing.start_span(
+            names.ATTEMPT,
+            envelope.trace,
+            request_id=envelope.request_id,
+            session_id=envelope.session_id,
+            attempt=attempt,
+            queue="input",
+        )
+        return _InFlight(self.in_flight, span)
 
     def claimed(self, envelope: Envelope) -> None:
         """Time how long a request waited."""
@@ -61,23 +48,17 @@ class RunnerSignals:
             waited = self._clock.time() - envelope.enqueued_at
             self._stages["queued"].observe(max(0.0, waited))
 
-    @contextmanager
-    def agent(self, envelope: Envelope, agent: str) -> Iterator[Span]:
+    def agent(self, envelope: Envelope, agent: str) -> "_Timed":
         """Time and span the agent's work."""
-        with self._timed("agent"), self._span(names.AGENT_RUN, envelope, agent=agent) as span:
-            yield span
+        return self._timed("agent", self._span(names.AGENT_RUN, envelope, agent=agent))
 
-    @contextmanager
-    def commit(self, envelope: Envelope) -> Iterator[None]:
+    def commit(self, envelope: Envelope) -> "_Timed":
         """Time and span the commit."""
-        with self._timed("commit"), self._span(names.COMMIT, envelope):
-            yield
+        return self._timed("commit", self._span(names.COMMIT, envelope))
 
-    @contextmanager
-    def publish(self, envelope: Envelope) -> Iterator[None]:
+    def publish(self, envelope: Envelope) -> "_Timed":
         """Time and span the publishing of the end."""
-        with self._timed("publish"), self._span(names.PUBLISH, envelope, queue="output"):
-            yield
+        return self._timed("publish", self._span(names.PUBLISH, envelope, queue="output"))
 
     def result(self, result: str) -> None:
         """Count an attempt by its result."""
@@ -98,13 +79,8 @@ class RunnerSignals:
         kind = "deadline" if code is Code.TURN_DEADLINE_EXCEEDED else "failed"
         self._metrics.counter(names.TURNS_TOTAL, outcome=kind).inc()
 
-    @contextmanager
-    def _timed(self, stage: str) -> Iterator[None]:
-        started = self._clock.monotonic()
-        try:
-            yield
-        finally:
-            self._stages[stage].observe(self._clock.monotonic() - started)
+    def _timed(self, stage: str, span: Span) -> "_Timed":
+        return _Timed(self._stages[stage], self._clock, span)
 
     def _span(self, spec: SpanSpec, envelope: Envelope, **attributes: str) -> Span:
         return self._tracing.start_span(
@@ -114,6 +90,53 @@ class RunnerSignals:
             session_id=envelope.session_id,
             **attributes,
         )
+
+
+class _InFlight:
+    """A block that is counted in a gauge while it runs."""
+
+    __slots__ = ("_gauge", "_span")
+
+    def __init__(self, gauge: BoundGauge, span: Span) -> None:
+        self._gauge = gauge
+        self._span = span
+
+    def __enter__(self) -> Span:
+        self._gauge.inc()
+        return self._span.__enter__()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._span.__exit__(kind, error, trace)
+        self._gauge.dec()
+
+
+class _Timed:
+    """A block whose seconds go into a histogram, however it ends."""
+
+    __slots__ = ("_clock", "_seconds", "_span", "_started")
+
+    def __init__(self, seconds: BoundHistogram, clock: Clock, span: Span) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._span = span
+
+    def __enter__(self) -> Span:
+        self._started = self._clock.monotonic()
+        return self._span.__enter__()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._span.__exit__(kind, error, trace)
+        self._seconds.observe(self._clock.monotonic() - self._started)
 
 
 def _outcome_of(failure: Failure) -> str:
