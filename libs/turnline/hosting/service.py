@@ -107,7 +107,7 @@ def operator_routes(
     ops = Ops(
         lifecycle=lifecycle,
         alive=alive or {},
-        checks={"transport": backends.transport.check},
+        checks={"transport": backends.transport.check, **backends.stores.checks},
         render_metrics=_scrape(backends) if settings.telemetry.metrics else None,
     )
     return [*ops.routes()]

@@ -4,10 +4,11 @@ An adapter is a module with the three functions `open_response_store`, `open_ses
 `open_connection_store`, each `(settings, clock) -> async context manager giving the store`.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Protocol, runtime_checkable
 
 from turnline.config import Settings, load_adapter
 from turnline.errors import ConfigurationError
@@ -23,6 +24,11 @@ ADAPTERS = MappingProxyType(
 )
 
 
+@runtime_checkable
+class _Remote(Protocol):
+    async def check(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stores:
     """The three stores of a process, open."""
@@ -30,6 +36,16 @@ class Stores:
     replies: ResponseStore
     sessions: SessionStore
     connections: ConnectionStore
+
+    @property
+    def checks(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
+        """Ask whether a backing service answers: name -> returns, or StoreUnavailableError.
+
+        Of stores that have a `check()`; one that lives in this process has nothing to ask.
+        Connections are on the server of the sessions.
+        """
+        stores = {"response_store": self.replies, "session_store": self.sessions}
+        return {name: store.check for name, store in stores.items() if isinstance(store, _Remote)}
 
 
 @asynccontextmanager

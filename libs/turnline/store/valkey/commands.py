@@ -9,7 +9,6 @@ import hashlib
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from valkey.exceptions import (
     NoPermissionError,
@@ -91,24 +90,18 @@ class Commands:
         if len(self._owed) + self.link.backlog >= MAX_CALLS:
             raise StoreUnavailableError("Too many calls wait for the store")
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self.link.send(*args, due=partial(self._owe, future))
+        self.link.send(*args, owed=future)
         try:
             async with asyncio.timeout(self._deadline):
                 return await future
         except TimeoutError as error:
-            # Whatever the connection owes is late too; without it the link is down already.
+            # Whatever the connection owes is late too.
             if self._owed:
                 self.link.cut()
+            self.link.drop_stale()
             raise StoreUnavailableError("The store did not answer in time") from (
                 self._error or error
             )
-
-    def _owe(self, future: "asyncio.Future[Reply]") -> bool:
-        """Note that a reply is owed, unless the caller has gone."""
-        if future.done():
-            return False
-        self._owed.append(future)
-        return True
 
     # --- what the link reports ------------------------------------------------------------------
 
@@ -126,6 +119,10 @@ class Commands:
                 failure.__cause__ = error
                 future.set_exception(failure)
 
+    def sent(self, owed: "asyncio.Future[Reply]") -> None:
+        """Replies come in the order of the commands."""
+        self._owed.append(owed)
+
     def received(self, reply: Reply) -> None:
         """Hand a reply to whom it is owed; who has gone does not mind."""
         future = self._owed.popleft()
@@ -140,11 +137,22 @@ class Commands:
         """Ask for a sign of life unless a reply is owed anyway."""
         if not self._owed:
             future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-            self.link.send("PING", due=partial(self._owe, future))
+            future.add_done_callback(_read_by_nobody)
+            self.link.send("PING", owed=future)
+
+
+def _read_by_nobody(future: "asyncio.Future[Reply]") -> None:
+    """Take note of a failure, or the loop complains that none did."""
+    if not future.cancelled():
+        future.exception()
+
+
+def will_pass(error: ResponseError) -> bool:
+    """Whether a refusal is about the server's state and not about the call."""
+    return isinstance(error, _PASSING) or str(error).startswith(_PASSING_CODES)
 
 
 def _translated(error: ResponseError) -> StoreUnavailableError | InternalError:
-    text = str(error)
-    if isinstance(error, _PASSING) or text.startswith(_PASSING_CODES):
+    if will_pass(error):
         return StoreUnavailableError("The store refuses calls for now")
     return InternalError("The store refused a call as wrong")

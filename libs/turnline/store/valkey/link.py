@@ -8,6 +8,7 @@ twice: a command whose reply got lost is its caller's to judge.
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from valkey.asyncio.connection import AbstractConnection
@@ -30,6 +31,16 @@ LONGEST_PAUSE_SECONDS = 1.0
 LINK_ERRORS = (ValkeyError, OSError, TimeoutError, StoreUnavailableError)
 
 
+@dataclass(frozen=True, slots=True)
+class _Command:
+    packed: Sequence[bytes]
+    owed: "asyncio.Future[Reply] | None"
+
+    @property
+    def stale(self) -> bool:
+        return self.owed is not None and self.owed.done()
+
+
 class Receiver(Protocol):
     """Who a link works for.  Called from its tasks; must not wait or raise."""
 
@@ -39,6 +50,10 @@ class Receiver(Protocol):
 
     def down(self, error: Exception) -> None:
         """The connection is gone, and every reply that was owed with it."""
+        ...
+
+    def sent(self, owed: "asyncio.Future[Reply]") -> None:
+        """A command goes out whose reply is owed to somebody."""
         ...
 
     def received(self, reply: Reply) -> None:
@@ -81,7 +96,7 @@ class Link:
         self._deadline = deadline
         self._beat = beat
         self._pack = connect().pack_command
-        self._waiting: deque[tuple[Sequence[bytes], Callable[[], bool]]] = deque()
+        self._waiting: deque[_Command] = deque()
         self._work = asyncio.Event()
         self._cut = asyncio.Event()
         self._heard = 0.0
@@ -93,14 +108,19 @@ class Link:
         """Commands that have not gone out."""
         return len(self._waiting)
 
-    def send(self, *args: Argument, due: Callable[[], bool]) -> None:
+    def send(self, *args: Argument, owed: "asyncio.Future[Reply] | None" = None) -> None:
         """Queue a command; it goes out, after those before it, as soon as a connection stands.
 
         Args:
-            due: asked just before it goes out; False leaves it out.
+            owed: to whom the reply is owed; done by then, the command does not go out.
         """
-        self._waiting.append((self._pack(*args), due))
+        self._waiting.append(_Command(self._pack(*args), owed))
         self._work.set()
+
+    def drop_stale(self) -> None:
+        """Forget the oldest commands as far as nobody waits for their replies any more."""
+        while self._waiting and self._waiting[0].stale:
+            self._waiting.popleft()
 
     def cut(self) -> None:
         """Give the connection up and make a new one: the server owes a reply for too long."""
@@ -112,18 +132,35 @@ class Link:
 
     async def run(self) -> None:
         """Connect, carry, and connect again, until cancelled."""
-        while True:
-            connection = self._connect()
-            try:
-                async with asyncio.timeout(self._deadline):
-                    await connection.connect()  # type: ignore[no-untyped-call]  # not annotated
-                await self._carry(connection)
-            except* LINK_ERRORS as errors:
-                self._fail(_first(errors))
-            finally:
-                await connection.disconnect(nowait=True)
-            await self._clock.sleep_until(self._clock.monotonic() + self._pause)
-            self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
+        try:
+            while True:
+                await self._try()
+                await self._clock.sleep_until(self._clock.monotonic() + self._pause)
+                self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
+        finally:
+            self._close()
+
+    async def _try(self) -> None:
+        connection = self._connect()
+        try:
+            async with asyncio.timeout(self._deadline):
+                await connection.connect()  # type: ignore[no-untyped-call]  # not annotated
+                # The kernel accepts for a server that hangs, and a loading one refuses calls.
+                await connection.send_command("PING")
+                await connection.read_response()
+            await self._carry(connection)
+        except* LINK_ERRORS as errors:
+            self._fail(_first(errors))
+        finally:
+            await connection.disconnect(nowait=True)
+
+    def _close(self) -> None:
+        """Let nobody wait for what will not come."""
+        while self._waiting:
+            owed = self._waiting.popleft().owed
+            if owed is not None:
+                self._receiver.sent(owed)
+        self._receiver.down(StoreUnavailableError("The store is closed"))
 
     def _fail(self, error: Exception) -> None:
         if self._lost_at is None:
@@ -149,9 +186,12 @@ class Link:
         while True:
             batch: list[bytes] = []
             while self._waiting:
-                packed, due = self._waiting.popleft()
-                if due():
-                    batch.extend(packed)
+                command = self._waiting.popleft()
+                if command.stale:
+                    continue
+                if command.owed is not None:
+                    self._receiver.sent(command.owed)
+                batch.extend(command.packed)
             if batch:
                 await connection.send_packed_command(batch, check_health=False)
             self._work.clear()

@@ -125,17 +125,17 @@ class ValkeyResponseStore:
         await self._commands.call("PING")
 
     async def _end(self, names: ReplyNames) -> StoredReply:
-        watch = self._listener.watch(names.ended)
-        await watch.begin()
-        while True:
-            seen = watch.version
-            try:
-                reply = await self._look(names)
-            except StoreUnavailableError:
-                reply = None
-            if reply is not None:
-                return reply
-            await watch.change(seen)
+        with self._listener.watching(names.ended) as watch:
+            await watch.begin()
+            while True:
+                seen = watch.version
+                try:
+                    reply = await self._look(names)
+                except StoreUnavailableError:
+                    reply = None
+                if reply is not None:
+                    return reply
+                await watch.change(seen)
 
     async def _look(self, names: ReplyNames) -> StoredReply | None:
         end: bytes | None = await self._commands.call("HGET", names.head, "end")

@@ -1,6 +1,7 @@
 """One reader of one reply's stream, from any position and in any process."""
 
 from collections import deque
+from weakref import finalize
 
 from turnline.protocol import Chunk, Position
 from turnline.store.ports import Gap, StoredReply, StreamItem
@@ -30,6 +31,9 @@ class ReplyReader:
         self._chunks: deque[Chunk] = deque()
         self._reply: StoredReply | None = None
         self._watch: Watch | None = None
+        self._dropped: finalize[[Watch], ReplyReader] | None = None
+        # The watch's version when all there was had been read; None when there may be more.
+        self._seen: int | None = None
         # Whether an end was seen behind chunks that are still to be read.
         self._finished = False
         self._over = False
@@ -38,19 +42,12 @@ class ReplyReader:
         return self
 
     async def __anext__(self) -> StreamItem:
-        seen = -1
         while not self._over:
             item = self._next()
             if item is not None:
                 return item
-            if seen >= 0:
-                await self._change(seen)
-            seen = await self._read()
+            await self._read()
         raise StopAsyncIteration
-
-    async def _change(self, seen: int) -> None:
-        if self._watch is not None:
-            await self._watch.change(seen)
 
     def _next(self) -> StreamItem | None:
         while self._chunks:
@@ -78,24 +75,39 @@ class ReplyReader:
             gap = self._gap_before(reply.chunk_count)
             if gap is not None:
                 return gap
-        self._over, self._watch = True, None
+        self._leave()
         return reply
 
-    async def _read(self) -> int:
-        """Fetch what comes next; gives the version of the watch from before the look."""
-        if self._watch is None:
-            self._watch = self._listener.watch(self._names.changed)
-        await self._watch.begin()
-        seen = self._watch.version
+    def _enter(self) -> Watch:
+        watch = self._watch = self._listener.enter(self._names.changed)
+        # Nobody says when a reader is dropped.
+        self._dropped = finalize(self, self._listener.leave_later, watch)
+        self._dropped.atexit = False
+        return watch
+
+    def _leave(self) -> None:
+        self._over = True
+        if self._dropped is not None:
+            self._dropped()
+
+    async def _read(self) -> None:
+        """Fetch what comes next, once there is reason to look."""
+        watch = self._watch or self._enter()
+        if self._seen is None:
+            await watch.begin()
+        else:
+            await watch.change(self._seen)
+        version = watch.version
         known, end, entries = await self._commands.run(
             READ, self._names[:2], self._attempt, self._index, CHUNKS_IN_ONE_READ
         )
-        if not known and self._finished:
-            # It expired while it was read.
-            self._over, self._watch = True, None
+        # After a full read there is more, whether or not anything happens.
+        self._seen = version if len(entries) < CHUNKS_IN_ONE_READ else None
         for entry_id, (_, body) in entries:
             self._chunks.append(decode_chunk(entry_id, body))
         if end is not None:
             self._finished = True
             self._reply = decode_reply(end) if end else None
-        return seen
+        elif self._finished and not known:
+            # It expired while it was read.
+            self._leave()

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from valkey.asyncio.connection import AbstractConnection, Connection, parse_url
-from valkey.exceptions import AuthenticationError, ResponseError, ValkeyError
+from valkey.exceptions import AuthenticationError, NoPermissionError, ResponseError, ValkeyError
 
 from turnline.errors import ConfigurationError
 from turnline.protocol.clock import Clock
-from turnline.store.valkey.commands import Commands
+from turnline.store.valkey.commands import Commands, will_pass
 from turnline.store.valkey.link import Connect
 from turnline.store.valkey.listener import Listener
 from turnline.telemetry import get_logger
@@ -23,6 +23,7 @@ _log = get_logger("store")
 
 CALL_SECONDS = 5.0
 OLDEST_VERSION = 7
+_ASK_AGAIN_SECONDS = 0.1
 # What a URL may ask for; the rest of the client's options would undo what is promised here.
 _URL_OPTIONS = frozenset(
     {
@@ -124,22 +125,29 @@ def _connector(options: ServerOptions) -> Connect:
 
 
 async def _check(options: ServerOptions, connect: Connect, clock: Clock) -> None:
+    last: list[Exception] = []
     try:
         async with asyncio.timeout(options.start_within):
-            info = await _first_answer(connect, clock)
+            info = await _first_answer(connect, clock, last)
     except AuthenticationError as error:
         raise _fault(options, "the server refuses its user and password") from error
-    except TimeoutError as error:
-        why = "no server answers there; check host, port, and valkeys:// or rediss:// for TLS"
-        raise _fault(options, why) from error
     except ResponseError as error:
-        raise _fault(options, "the server does not let this user call INFO") from error
+        raise _fault(options, f"the server refuses the connection: {error!s:.100}") from error
+    except TimeoutError as error:
+        why = f" ({last[-1]!s:.100})" if last else ""
+        raise _fault(
+            options,
+            "no server answers there; check host and port, and that the URL says valkeys:// or "
+            f"rediss:// if, and only if, the server speaks TLS{why}",
+        ) from (last[-1] if last else error)
     _check_version(options, info)
     _check_cluster(options, info)
     _check_eviction(options, info)
 
 
-async def _first_answer(connect: Connect, clock: Clock) -> Mapping[str, str]:
+async def _first_answer(
+    connect: Connect, clock: Clock, errors: list[Exception]
+) -> Mapping[str, str]:
     """Ask until a server answers; a refusal of who we are comes at once."""
     while True:
         connection = connect()
@@ -147,10 +155,15 @@ async def _first_answer(connect: Connect, clock: Clock) -> Mapping[str, str]:
             await connection.connect()  # type: ignore[no-untyped-call]  # not annotated
             await connection.send_command("INFO", "server", "memory", "cluster")
             return _fields(await connection.read_response())
-        except (AuthenticationError, ResponseError):
+        except NoPermissionError:
+            return {}
+        except AuthenticationError:
             raise
-        except (ValkeyError, OSError):
-            await clock.sleep_until(clock.monotonic() + 0.1)
+        except (ValkeyError, OSError) as error:
+            if isinstance(error, ResponseError) and not will_pass(error):
+                raise
+            errors[:] = [error]
+            await clock.sleep_until(clock.monotonic() + _ASK_AGAIN_SECONDS)
         finally:
             await connection.disconnect(nowait=True)
 

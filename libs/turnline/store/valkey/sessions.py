@@ -114,13 +114,13 @@ class ValkeySessionStore:
     async def wait_cancelled(self, claim: Claim) -> None:
         """Wait until the claim's turn is cancelled, through any outage."""
         names = self._names(claim.key)
-        watch = self._listener.watch(names.cancelled)
-        await watch.begin()
-        while True:
-            seen = watch.version
-            if await self._is_cancelled(names, claim):
-                return
-            await watch.change(seen)
+        with self._listener.watching(names.cancelled) as watch:
+            await watch.begin()
+            while True:
+                seen = watch.version
+                if await self._is_cancelled(names, claim):
+                    return
+                await watch.change(seen)
 
     async def check(self) -> None:
         """Return if the server answers."""
