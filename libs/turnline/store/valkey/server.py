@@ -4,9 +4,10 @@ A fault names the setting, never the URL: that may hold a password.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Any
 
 from valkey.asyncio.connection import AbstractConnection, Connection, parse_url
@@ -86,14 +87,32 @@ async def open_listener(options: ServerOptions, clock: Clock) -> AsyncIterator[L
         yield listener
 
 
-@asynccontextmanager
-async def _running(run: Callable[[], Any]) -> AsyncIterator[None]:
-    async with asyncio.TaskGroup() as tasks:
-        task = tasks.create_task(run())
-        try:
-            yield
-        finally:
-            task.cancel()
+class _running:
+    """Run a task that only ends by being cancelled beside an `async with` block.
+
+    What the block raises comes out as it is, and not in the group that a TaskGroup makes of it.
+    """
+
+    def __init__(self, run: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._run = run
+        self._group = asyncio.TaskGroup()
+
+    async def __aenter__(self) -> None:
+        await self._group.__aenter__()
+        self._task = self._group.create_task(self._run())
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._task.cancel()
+        # The group has to know of a cancellation: it may be its own, after a fault in the task.
+        if isinstance(error, asyncio.CancelledError):
+            await self._group.__aexit__(kind, error, traceback)
+        else:
+            await self._group.__aexit__(None, None, None)
 
 
 def _name(options: ServerOptions) -> str:
