@@ -91,9 +91,14 @@ async def process(
         await child.wait()
 
 
-async def says(log: Path, event: bytes) -> None:
-    """Wait until a log holds an event."""
-    while event not in log.read_bytes():  # noqa: ASYNC110 - told by a file only
+def said(folder: Path) -> str:
+    """What the process has logged."""
+    return (folder / "log").read_text()
+
+
+async def says(folder: Path, event: str) -> None:
+    """Wait until it has logged an event."""
+    while event not in said(folder):  # noqa: ASYNC110 - told by a file only
         await asyncio.sleep(0.01)
 
 
@@ -122,7 +127,7 @@ async def test_a_push_that_runs_at_sigterm_ends_well_and_then_the_process_does(
             )
             await pod.asked.wait()
             child.send_signal(signal.SIGTERM)
-            await says(tmp_path / "log", b"process.draining")
+            await says(tmp_path, "process.draining")
             pod.may_take.set()
 
             assert (await call).connections == 1
