@@ -20,6 +20,7 @@ class Case:
     """One measurement.
 
     Attributes:
+        payload: what one request asks for and one answer brings.
         mode: `execution.mode` of the server.
         environ: further settings.
         peer: whether the peer can do the same.
@@ -27,6 +28,7 @@ class Case:
 
     name: str
     measure: Measure
+    payload: str
     mode: str = "rest_sync"
     environ: tuple[tuple[str, str], ...] = ()
     peer: bool = True
@@ -38,7 +40,9 @@ def percentile(values: list[float], part: float) -> float:
     return ordered[min(len(ordered) - 1, int(part * len(ordered)))]
 
 
-async def _closed_loop(port: int, *, workers: int, requests: int, prompt: str) -> list[float]:
+async def _closed_loop(
+    port: int, *, workers: int, requests: int, prompt: str, session: str = "s"
+) -> list[float]:
     """Have `workers` connections send `requests` in all, each its next after its last answer."""
     left = iter(range(requests))
     seconds: list[float] = []
@@ -46,7 +50,7 @@ async def _closed_loop(port: int, *, workers: int, requests: int, prompt: str) -
     async def work(number: int) -> None:
         connection = await Connection.open(port)
         for turn in left:
-            answer = await connection.ask(chat_request(prompt, f"s{number}-{turn}"))
+            answer = await connection.ask(chat_request(prompt, f"{session}{number}-{turn}"))
             if answer.status != 200:
                 raise RuntimeError(f"status {answer.status}")
             seconds.append(answer.seconds)
@@ -177,11 +181,25 @@ async def _connect(url: str) -> websockets.ClientConnection:
 
 
 async def unread_replies(server: Server) -> Figures:
-    """Memory over 100,000 replies that nobody reads again, each of a session of its own."""
-    await _closed_loop(server.port, workers=64, requests=30_000, prompt="size=100")
-    settled = server.rss_kib()
-    await _closed_loop(server.port, workers=64, requests=70_000, prompt="size=100")
-    return {"rss_at_30k_mib": settled / 1024, "rss_at_100k_mib": server.rss_kib() / 1024}
+    """Memory over 100,000 replies that nobody reads again, each of a session of its own.
+
+    The stores are full from the first 10,000 on, and deduplication remembers some seconds; what
+    grows behind 50,000 is not bounded by either.
+    """
+    figures: Figures = {"rss_empty_mib": server.rss_kib() / 1024}
+    answered = 0
+    for count in (10_000, 50_000, 100_000):
+        await _closed_loop(
+            server.port,
+            workers=64,
+            requests=count - answered,
+            prompt="size=100",
+            session=f"upto{count}-",
+        )
+        answered = count
+        figures[f"rss_at_{count // 1000}k_mib"] = server.rss_kib() / 1024
+    grown = figures["rss_at_100k_mib"] - figures["rss_at_50k_mib"]
+    return {**figures, "bytes_per_reply_past_50k": grown * 2**20 / 50_000}
 
 
 _THOUSAND = (("AK_EXECUTION__MAX_CONCURRENCY", "1000"),)
@@ -190,22 +208,52 @@ _SMALL_STORES = (
     ("AK_EXECUTION__RESPONSE_STORE__TYPE", "in_memory"),
     ("AK_EXECUTION__RESPONSE_STORE__IN_MEMORY__MAX_REPLIES", "10000"),
     ("AK_SESSION__TYPE", "in_memory"),
-    ("AK_SESSION__IN_MEMORY__MAX_SESSIONS", "20000"),
+    ("AK_SESSION__IN_MEMORY__MAX_SESSIONS", "10000"),
+    ("AK_EXECUTION__QUEUES__TYPE", "in_memory"),
+    ("AK_EXECUTION__QUEUES__IN_MEMORY__DEDUP_WINDOW", "5"),
 )
 
+_WORD = "prompt of 2 bytes, reply of 6"
+_CHUNKS = "chunks of 6 bytes"
+_NOTHING = "no frames; each socket of a user of its own"
+
 CASES = (
-    Case(name="REST sync, 1 caller", measure=rest_latency),
-    Case(name="REST sync, 64 callers", measure=rest_throughput),
-    Case(name="1,000 sessions x 1 s", measure=thousand_sessions, environ=_THOUSAND),
-    Case(name="SSE rate", measure=sse_rate, mode="stream"),
+    Case(name="REST sync, 1 caller", measure=rest_latency, payload=_WORD),
+    Case(name="REST sync, 64 callers", measure=rest_throughput, payload=_WORD),
+    Case(
+        name="1,000 sessions x 1 s",
+        measure=thousand_sessions,
+        payload="prompt of 7 bytes, reply of 6",
+        environ=_THOUSAND,
+    ),
+    Case(name="SSE rate", measure=sse_rate, payload=_CHUNKS, mode="stream"),
     Case(
         name="SSE first chunk, 200 silent",
         measure=first_chunk,
+        payload=_CHUNKS,
         mode="stream",
         environ=_THOUSAND,
         peer=False,
     ),
-    Case(name="5,000 idle sockets", measure=idle_sockets, mode="stream", environ=_SOCKETS),
-    Case(name="10,000 idle sockets", measure=many_idle_sockets, mode="stream", environ=_SOCKETS),
-    Case(name="100,000 unread replies", measure=unread_replies, environ=_SMALL_STORES, peer=False),
+    Case(
+        name="5,000 idle sockets",
+        measure=idle_sockets,
+        payload=_NOTHING,
+        mode="stream",
+        environ=_SOCKETS,
+    ),
+    Case(
+        name="10,000 idle sockets",
+        measure=many_idle_sockets,
+        payload=_NOTHING,
+        mode="stream",
+        environ=_SOCKETS,
+    ),
+    Case(
+        name="100,000 unread replies",
+        measure=unread_replies,
+        payload="prompt of 8 bytes, reply of 100",
+        environ=_SMALL_STORES,
+        peer=False,
+    ),
 )

@@ -42,6 +42,7 @@ def machine() -> dict[str, object]:
     """Say what the figures were measured on."""
     return {
         "cpus": os.cpu_count(),
+        "memory_mib": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20,
         "python": platform.python_version(),
         "system": platform.platform(),
         "durability": "none (in_memory)",
@@ -49,13 +50,17 @@ def machine() -> dict[str, object]:
     }
 
 
+def conditions(case: Case) -> dict[str, object]:
+    """Say under which conditions a case's figures were measured."""
+    return {"payload": case.payload, "mode": case.mode, "settings": dict(case.environ)}
+
+
 async def run(only: str, rounds: int, peer_python: str) -> dict[str, object]:
     """Measure the cases, both systems in turn in each round."""
     peer = peer_command(peer_python)
     results: dict[str, dict[str, Figures]] = {}
-    for case in CASES:
-        if only and only.lower() not in case.name.lower():
-            continue
+    cases = [case for case in CASES if only.lower() in case.name.lower()]
+    for case in cases:
         ours: list[Figures] = []
         theirs: list[Figures] = []
         for _ in range(rounds):
@@ -66,13 +71,18 @@ async def run(only: str, rounds: int, peer_python: str) -> dict[str, object]:
         results[case.name] = {"turnline": median_of(ours)}
         if theirs:
             results[case.name]["peer"] = median_of(theirs)
-        print_row(case.name, results[case.name])
-    return {"machine": machine(), "rounds": rounds, "results": results}
+        print_row(case, results[case.name])
+    return {
+        "machine": machine(),
+        "rounds": rounds,
+        "cases": {case.name: conditions(case) for case in cases},
+        "results": results,
+    }
 
 
-def print_row(name: str, systems: dict[str, Figures]) -> None:
+def print_row(case: Case, systems: dict[str, Figures]) -> None:
     """Print one case of the table."""
-    print(f"\n{name}")
+    print(f"\n{case.name} ({case.mode}; {case.payload})", flush=True)
     for figure, value in systems["turnline"].items():
         line = f"  {figure:28}{value:>12}"
         if "peer" in systems:

@@ -62,7 +62,11 @@ async def running(
     cwd: Path | None = None,
     health: str = "/health",
 ) -> AsyncIterator[Server]:
-    """Start a server that reads its port from AK_API__PORT, and stop it in the end."""
+    """Start a server that reads its port from AK_API__PORT, and stop it in the end.
+
+    Raises:
+        RuntimeError: it ended instead of answering; what it said is on stderr.
+    """
     port = free_port()
     started = time.perf_counter()
     process = await asyncio.create_subprocess_exec(
@@ -76,10 +80,9 @@ async def running(
         },
         cwd=cwd,
         stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
     )
     try:
-        await _healthy(port, health)
+        await _healthy(process, port, health)
         ready = time.perf_counter() - started
         yield Server(pid=process.pid, port=port, ready_seconds=ready)
     finally:
@@ -92,10 +95,12 @@ async def running(
             process.kill()
 
 
-async def _healthy(port: int, path: str) -> None:
+async def _healthy(process: asyncio.subprocess.Process, port: int, path: str) -> None:
     request = f"GET {path} HTTP/1.1\r\nhost: bench\r\nconnection: close\r\n\r\n".encode()
     async with asyncio.timeout(START_SECONDS):
         while True:
+            if process.returncode is not None:
+                raise RuntimeError(f"the server ended with exit code {process.returncode}")
             try:
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)
                 writer.write(request)
