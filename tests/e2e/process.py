@@ -80,6 +80,12 @@ class Server:
         """Send a signal to this process alone."""
         os.kill(self.process.pid, number)
 
+    async def kill(self) -> None:
+        """End it on the spot, with what it started; nothing if it has ended."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        await self.process.wait()
+
     async def ended(self, *, within: float = END_SECONDS) -> Ended:
         """Wait for its end."""
         async with asyncio.timeout(within):
@@ -147,11 +153,10 @@ def environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
     }
 
 
-@asynccontextmanager
-async def spawned(
+async def launched(
     directory: Path, *args: str, settings: Mapping[str, str] | None = None, stdin: bytes = b""
-) -> AsyncIterator[Server]:
-    """Run Python with `args` for the length of the block, then kill what is left of it.
+) -> Server:
+    """Start Python with `args`; whoever starts it ends it, with `Server.kill` at the latest.
 
     It leads a process group of its own, so that a signal to it reaches nobody else.
     """
@@ -171,12 +176,19 @@ async def spawned(
             stderr=err,
             start_new_session=True,
         )
+    return Server(process=process, directory=directory)
+
+
+@asynccontextmanager
+async def spawned(
+    directory: Path, *args: str, settings: Mapping[str, str] | None = None, stdin: bytes = b""
+) -> AsyncIterator[Server]:
+    """Run Python with `args` for the length of the block, then kill what is left of it."""
+    server = await launched(directory, *args, settings=settings, stdin=stdin)
     try:
-        yield Server(process=process, directory=directory)
+        yield server
     finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # its own children too
-        await process.wait()
+        await server.kill()
 
 
 def _prepare(directory: Path, stdin: bytes) -> None:
