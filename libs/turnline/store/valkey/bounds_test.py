@@ -114,6 +114,17 @@ async def test_a_session_keeps_nothing_of_turns_that_ended_but_their_marks(
     assert await commands.call("EXISTS", "b:{s1}:tries", "b:{s1}:recent") == 0
 
 
+async def test_turns_that_left_the_history_are_not_kept(
+    server: ValkeyServer, commands: Commands
+) -> None:
+    options = ValkeySessionOptions(prefix="b:", ttl=60, max_history_turns=2)
+    async with open_sessions(at(server), options) as store:
+        for number in range(4):
+            await run_turn(store, f"t{number}")
+
+    assert await commands.call("LLEN", "b:{s1}:turns") == 2
+
+
 async def test_a_session_outlives_its_ttl_while_it_is_claimed(
     server: ValkeyServer, commands: Commands
 ) -> None:

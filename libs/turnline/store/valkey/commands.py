@@ -65,7 +65,13 @@ class Commands:
         self._deadline = deadline
         self._owed: deque[asyncio.Future[Reply]] = deque()
         self._error: Exception | None = None
+        self._connected = False
         self.link = Link(connect, self, clock, name=name, deadline=deadline, beat=BEAT_SECONDS)
+
+    @property
+    def connected(self) -> bool:
+        """Whether a connection stands on which the server has answered."""
+        return self._connected
 
     async def run(self, script: Script, keys: Sequence[bytes], *args: Argument) -> Reply:
         """Run a script; its keys all carry one hash tag."""
@@ -108,10 +114,12 @@ class Commands:
     def up(self) -> None:
         """Nothing is owed on a new connection."""
         self._error = None
+        self._connected = True
 
     def down(self, error: Exception) -> None:
         """Tell whoever waits for a reply that none will come."""
         self._error = error
+        self._connected = False
         while self._owed:
             future = self._owed.popleft()
             if not future.done():

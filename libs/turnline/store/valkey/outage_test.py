@@ -116,6 +116,17 @@ async def test_a_runner_is_told_of_a_cancellation_after_an_outage(server: Valkey
             await waiting
 
 
+async def test_a_runner_whose_lease_ran_out_is_told_too(server: ValkeyServer) -> None:
+    async with _both(server) as (_, sessions), asyncio.TaskGroup() as tasks:
+        claim = (await begin(sessions, "t1", lease=0.05)).claim
+        waiting = tasks.create_task(sessions.wait_cancelled(claim))
+        await asyncio.sleep(0.1)
+        await sessions.cancel_turn(KEY, "t1")
+
+        async with asyncio.timeout(_SOON / 2):
+            await waiting
+
+
 async def test_calls_made_during_a_short_restart_wait_for_its_end(server: ValkeyServer) -> None:
     async with open_sessions(at(server), _SESSIONS) as sessions, asyncio.TaskGroup() as tasks:
         await begin(sessions, "t1")
@@ -209,6 +220,52 @@ async def test_calls_given_up_before_they_went_out_are_not_made_later(
         await _until_it_works(replies.check)
 
         assert await replies.open(TURN, session_id=SESSION, fingerprint="g") is Opened.NEW
+
+
+async def test_a_call_whose_caller_left_before_it_went_out_is_not_made(
+    server: ValkeyServer,
+) -> None:
+    async with open_commands(at(server), CLOCK) as commands, asyncio.TaskGroup() as tasks:
+        await commands.call("PING")
+        server.kill()
+        await _failure(lambda: commands.call("PING"))
+        staying = tasks.create_task(commands.call("PING"))
+        leaving = tasks.create_task(commands.call("SET", "o:left", "x", "EX", 60))
+        await asyncio.sleep(0)
+        leaving.cancel()
+        server.start()
+        await staying
+
+        assert await commands.call("GET", "o:left") is None
+
+
+async def test_an_end_put_while_nobody_listened_is_not_missed(server: ValkeyServer) -> None:
+    async with _both(server) as (replies, _), open_commands(at(server), CLOCK) as admin:
+        for number in range(5):
+            key = ReplyKey("", f"unheard-{number}")
+            async with asyncio.TaskGroup() as tasks:
+                waiting = tasks.create_task(replies.wait(key, 30))
+                await asyncio.sleep(0.1)
+                await admin.call("CLIENT", "KILL", "TYPE", "pubsub")
+                await replies.put(key, reply())
+                async with asyncio.timeout(_SOON / 2):
+                    assert await waiting == reply()
+
+
+async def test_a_hanging_server_is_not_taken_for_one_that_is_back(server: ValkeyServer) -> None:
+    async with open_commands(at(server, deadline=_DEADLINE), CLOCK) as commands:
+        await commands.call("PING")
+        server.pause()
+        await _failure(lambda: commands.call("PING"))
+        seen: list[bool] = []
+        for _ in range(20):
+            await asyncio.sleep(_DEADLINE / 5)
+            seen.append(commands.connected)
+        server.resume()
+        await _until_it_works(lambda: commands.call("PING"))
+
+        assert commands.connected
+        assert not any(seen)
 
 
 async def test_a_server_that_resets_connections_in_the_handshake_is_tried_until_it_works(
