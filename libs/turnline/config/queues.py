@@ -1,5 +1,7 @@
 """`execution.queues`: which transport carries the turns, and how each one behaves."""
 
+import re
+from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
@@ -7,6 +9,9 @@ from pydantic import Field, JsonValue, field_validator, model_validator
 from turnline.config.block import DAY, WEEK, Block, HttpUrl, NatsUrl
 
 TransportType = Literal["in_memory", "sqs", "kafka", "nats"]
+
+_STREAM_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_SUBJECT_PREFIX = re.compile(r"(?=.{1,128}$)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 
 class InputQueue(Block):
@@ -183,6 +188,52 @@ class Nats(Block):
         description="Seconds to wait for the server's answer to one request.  Default 10: more "
         "means the server is down.",
     )
+    max_messages: int = Field(
+        default=10_000,
+        ge=1,
+        le=100_000_000,
+        description="Messages in each stream, waiting or in work; more are refused with 503.  "
+        "Default 10000: an hour's work of a few runners.",
+    )
+    max_messages_per_session: int = Field(
+        default=100,
+        ge=0,
+        le=100_000_000,
+        description="One session's share of the input stream, messages; more are refused with "
+        "429.  0: all of it.  Default 100: no person types faster.",
+    )
+    max_dead_letters: int = Field(
+        default=1000,
+        ge=1,
+        le=10_000_000,
+        description="Dead letters held per queue; the oldest gives way.  Default 1000: enough to "
+        "see a pattern.",
+    )
+    replicas: int = Field(
+        default=1,
+        ge=1,
+        le=5,
+        description="Copies of each stream over the servers of a cluster.  Default 1: a single "
+        "server has no more; 3 outlives the loss of one.",
+    )
+    credentials_file: Path | None = Field(
+        default=None, description="File with a user's JWT and seed (`.creds`).  Unset: none."
+    )
+    nkey_seed_file: Path | None = Field(
+        default=None, description="File with an nkey seed.  Unset: none."
+    )
+    tls_ca_file: Path | None = Field(
+        default=None,
+        description="File with the authorities that may sign the server's certificate; naming it "
+        "refuses servers without TLS, as tls:// does.  Unset: the system's.",
+    )
+    tls_cert_file: Path | None = Field(
+        default=None, description="File with the client's certificate.  Unset: none."
+    )
+    tls_key_file: Path | None = Field(
+        default=None,
+        description="File with the key of `tls_cert_file`.  Unset: it stands in the same file.",
+    )
     auto_provision: bool = Field(
         default=False,
         description="Create missing streams and consumers at start-up.  Default false: in "
@@ -198,6 +249,41 @@ class Nats(Block):
             )
         if self.input_stream == self.output_stream:
             raise ValueError("input_stream and output_stream are the same; name two streams")
+        return self
+
+    @model_validator(mode="after")
+    def _share_fits(self) -> Self:
+        if self.max_messages_per_session > self.max_messages:
+            raise ValueError(
+                f"max_messages_per_session ({self.max_messages_per_session}) is above "
+                f"max_messages ({self.max_messages}); lower the one or raise the other"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _names_fit(self) -> Self:
+        for field in ("input_stream", "output_stream"):
+            if not _STREAM_NAME.fullmatch(getattr(self, field)):
+                raise ValueError(f"{field} may hold letters, digits, - and _, up to 64 of them")
+        for field in ("input_subject_prefix", "output_subject_prefix"):
+            if not _SUBJECT_PREFIX.fullmatch(getattr(self, field)):
+                raise ValueError(
+                    f"{field} must be words of letters, digits, - and _ with dots between, "
+                    "at most 128 characters"
+                )
+        one, other = self.input_subject_prefix + ".", self.output_subject_prefix + "."
+        if one.startswith(other) or other.startswith(one):
+            raise ValueError(
+                "input_subject_prefix and output_subject_prefix overlap; name two that do not"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _credentials_fit(self) -> Self:
+        if self.credentials_file and self.nkey_seed_file:
+            raise ValueError("credentials_file and nkey_seed_file are both given; name one")
+        if self.tls_key_file and not self.tls_cert_file:
+            raise ValueError("tls_key_file has no tls_cert_file; name the certificate too")
         return self
 
 

@@ -226,7 +226,8 @@ def _broker_warnings(settings: Settings) -> Iterator[SettingWarning]:
             "delivery counts and deduplication on kafka follow redis or valkey sessions; with "
             f"{settings.session.type} they are lost with the process",
         )
-    if queues.type == "nats" and queues.nats.partitions < queues.input.no_of_consumers:
+    by_partition = queues.type == "nats" and queues.nats.max_ack_pending is not None
+    if by_partition and queues.nats.partitions < queues.input.no_of_consumers:
         yield SettingWarning(
             "execution.queues.nats.partitions",
             f"{queues.nats.partitions} partitions leave some of the "

@@ -152,9 +152,15 @@ def test_kafka_without_redis_or_valkey_sessions_is_warned_of() -> None:
 
 
 def test_more_consumers_than_nats_partitions_are_warned_of() -> None:
-    given = settings(session=VALKEY, queues={"nats": {"partitions": 4}})
+    given = settings(session=VALKEY, queues={"nats": {"partitions": 4, "max_ack_pending": 1}})
 
     assert warning_keys(given, Topology.RUNNER) == ["execution.queues.nats.partitions"]
+
+
+def test_nats_partitions_without_limits_of_their_own_limit_nobody() -> None:
+    given = settings(session=VALKEY, queues={"nats": {"partitions": 4}})
+
+    assert warning_keys(given, Topology.RUNNER) == []
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,20 @@
 """Transports by name, loaded only when chosen.
 
-An adapter is a module with `open_transport(settings, clock) -> Transport`.  A service's package
-holds only the adapters listed in its target, so a missing module is an answer, not a bug.
+An adapter is a module with `open_transport(settings, clock) -> Transport` and, where its broker
+holds objects that must be made, `open_provisioner(settings, clock) -> Provisioner`.  A service's
+package holds only the adapters listed in its target, so a missing module is an answer, not a bug.
 """
 
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 
 from turnline.config import Settings, load_adapter
 from turnline.errors import ConfigurationError
 from turnline.protocol.clock import Clock
-from turnline.transport.port import Transport
+from turnline.transport.port import Provisioner, Transport
 
-ADAPTERS = MappingProxyType({"in_memory": "turnline.transport.in_memory"})
+ADAPTERS = MappingProxyType(
+    {"in_memory": "turnline.transport.in_memory", "nats": "turnline.transport.nats"}
+)
 
 
 def open_transport(settings: Settings, clock: Clock) -> Transport:
@@ -20,6 +23,26 @@ def open_transport(settings: Settings, clock: Clock) -> Transport:
     Raises:
         ConfigurationError: this installation has no such adapter.
     """
+    transport: Transport = _adapter(settings).open_transport(settings, clock)
+    return transport
+
+
+def open_provisioner(settings: Settings, clock: Clock) -> Provisioner | None:
+    """Make the provisioner of the transport that `execution.queues.type` names.
+
+    None: this transport needs nothing made.
+
+    Raises:
+        ConfigurationError: this installation has no such adapter.
+    """
+    make = getattr(_adapter(settings), "open_provisioner", None)
+    if make is None:
+        return None
+    provisioner: Provisioner = make(settings, clock)
+    return provisioner
+
+
+def _adapter(settings: Settings) -> ModuleType:
     name = settings.execution.queues.type
     adapter = load_adapter(ADAPTERS, name)
     if adapter is None:
@@ -27,5 +50,4 @@ def open_transport(settings: Settings, clock: Clock) -> Transport:
         raise ConfigurationError(
             [f"execution.queues.type: this installation has no {name!r} transport; use {known}"]
         )
-    transport: Transport = adapter.open_transport(settings, clock)
-    return transport
+    return adapter

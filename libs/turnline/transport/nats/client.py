@@ -1,0 +1,279 @@
+"""One connection to one server, over nats-py, and its errors in our words.
+
+nats-py's own reconnecting is off (`turnline.transport.nats.connection` does it): it sends what was
+published during an outage once it is back, and an ack or hand-back that late would settle a
+delivery that is somebody else's by then.  It also gives up after a while, and for good.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import nats.errors
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from typing_extensions import override
+
+from turnline.errors import ConfigurationError, PayloadTooLargeError, TransportUnavailableError
+from turnline.transport.nats.options import ServerOptions
+
+Callback = Callable[[Msg], Awaitable[None]]
+
+CONNECT_SECONDS = 4.0
+_CLOSE_SECONDS = 1.0
+# Faults that waiting does not mend, by what the server or OpenSSL says.
+_REFUSALS = {
+    "authorization violation": "the server refuses these credentials",
+    "authorization failed": "the server refuses these credentials",
+    "authentication": "the server refuses these credentials",
+    "user authentication expired": "these credentials have expired",
+}
+
+NATS_ERRORS = (nats.errors.Error, OSError, asyncio.IncompleteReadError)
+
+
+class _TlsMissingError(nats.errors.Error):
+    pass
+
+
+class _Client(Client):
+    """nats-py's client, that sends no credentials in the clear where TLS was asked for."""
+
+    wants_tls = False
+
+    @override
+    async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
+        # Comes before CONNECT, which holds the password.
+        if initial_connection and self.wants_tls and not info.get("tls_required"):
+            raise _TlsMissingError
+        await super()._process_info(info, initial_connection)
+
+    def abort(self) -> None:
+        """Drop the socket without a word, even if what was written can't be sent."""
+        writer = getattr(self._transport, "_io_writer", None)
+        if writer is not None:
+            writer.transport.abort()
+
+
+class Link:
+    """A connection that was made and, once lost, stays lost."""
+
+    def __init__(self, client: _Client, lost: asyncio.Event) -> None:
+        self._client = client
+        self.lost = lost
+
+    @property
+    def max_payload(self) -> int:
+        """Bytes of the largest message, headers included."""
+        return self._client.max_payload
+
+    @property
+    def known_urls(self) -> tuple[str, ...]:
+        """Servers of the cluster that this one told of."""
+        return tuple(url.geturl() for url in self._client.discovered_servers)
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the socket is open, as far as known."""
+        return self._client.is_connected and not self.lost.is_set()
+
+    async def publish(
+        self, subject: str, payload: bytes, reply: str, headers: dict[str, str] | None
+    ) -> None:
+        """Write a message; it may be lost.
+
+        Raises:
+            TransportUnavailableError: there is no connection.
+            PayloadTooLargeError: the server would close the connection over it.
+        """
+        size = len(payload)
+        if headers:
+            # `NATS/1.0`, and `: ` and a line end per header.
+            size += 12 + sum(len(name) + len(text.encode()) + 4 for name, text in headers.items())
+        if size > self.max_payload:
+            raise PayloadTooLargeError(
+                f"The message is larger than {self.max_payload} bytes", limit_bytes=self.max_payload
+            )
+        try:
+            await self._client.publish(subject, payload, reply=reply, headers=headers)
+        except NATS_ERRORS as error:
+            raise unavailable(f"NATS took no message: {_words(error)}") from error
+
+    async def subscribe(self, subject: str, callback: Callback) -> Callable[[], Awaitable[None]]:
+        """Have `callback` called with what comes; give a function that ends it.
+
+        That function returns when the server sends no more and what came was handed over.
+        """
+        try:
+            subscription = await self._client.subscribe(
+                subject, cb=callback, pending_msgs_limit=0, pending_bytes_limit=0
+            )
+        except NATS_ERRORS as error:
+            raise unavailable(f"NATS took no subscription: {_words(error)}") from error
+
+        async def end() -> None:
+            with suppress(*NATS_ERRORS, TimeoutError):
+                await subscription.drain()  # type: ignore[no-untyped-call] # nats-py's gap
+
+        return end
+
+    async def ping(self, timeout: float) -> bool:
+        """Whether the server answers within `timeout` seconds."""
+        try:
+            async with asyncio.timeout(timeout):
+                await self._client.flush(timeout=300)
+        except (*NATS_ERRORS, TimeoutError):
+            return False
+        return True
+
+    async def close(self) -> None:
+        """Close, or drop the socket if that takes longer than a second."""
+        self.lost.set()
+        await _close(self._client)
+
+
+async def connect(url: str, options: ServerOptions) -> Link:
+    """Connect to one server.
+
+    Raises:
+        TransportUnavailableError: it does not answer now.
+        ConfigurationError: it never will: wrong credentials, wrong TLS.
+    """
+    client = _Client()
+    client.wants_tls = options.wants_tls
+    lost = asyncio.Event()
+    last: list[Exception] = []
+
+    async def on_error(error: Exception) -> None:
+        last.append(error)
+
+    async def on_closed() -> None:
+        lost.set()
+
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            await client.connect(
+                servers=[url],
+                name="turnline",
+                allow_reconnect=False,
+                max_reconnect_attempts=1,
+                reconnect_time_wait=0,
+                connect_timeout=int(CONNECT_SECONDS),
+                # No limit: at a limit it waits for the socket and swallows cancellation.  What
+                # may wait is bounded by those who wait for its answer.
+                pending_size=0,
+                error_cb=on_error,
+                closed_cb=on_closed,
+                **_credentials(options),
+            )
+    except (*NATS_ERRORS, ssl.SSLError, TimeoutError, ValueError) as error:
+        client.abort()
+        raise _translated([error, *last], url) from error
+    except BaseException:
+        client.abort()
+        raise
+    return Link(client, lost)
+
+
+def unavailable(message: str) -> TransportUnavailableError:
+    """Make the error for a server that does not do its part now."""
+    return TransportUnavailableError(message, retry_after=1.0)
+
+
+def place_of(url: str) -> str:
+    """Give the part of a URL that holds no secret."""
+    scheme, _, rest = url.rpartition("://")
+    return f"{scheme or 'nats'}://{rest.rpartition('@')[2]}"
+
+
+def tls_context(options: ServerOptions) -> ssl.SSLContext:
+    """Make the context for TLS connections; reads the files.
+
+    Raises:
+        ConfigurationError: a file can't be read or used, naming its setting.
+    """
+    try:
+        context = ssl.create_default_context(cafile=_text(options.tls_ca_file))
+    except (OSError, ssl.SSLError) as error:
+        raise _unusable("tls_ca_file", error) from error
+    if options.tls_cert_file is not None:
+        try:
+            context.load_cert_chain(options.tls_cert_file, _text(options.tls_key_file))
+        except (OSError, ssl.SSLError) as error:
+            raise _unusable("tls_cert_file", error) from error
+    return context
+
+
+def _credentials(options: ServerOptions) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    if options.wants_tls or options.tls_ca_file:
+        given["tls"] = tls_context(options)
+    for setting, path in (
+        ("credentials_file", options.credentials_file),
+        ("nkey_seed_file", options.nkey_seed_file),
+    ):
+        if path is not None and not path.is_file():
+            raise _unusable(setting, FileNotFoundError("there is no such file"))
+    if options.credentials_file is not None:
+        given["user_credentials"] = _text(options.credentials_file)
+    if options.nkey_seed_file is not None:
+        given["nkeys_seed"] = _text(options.nkey_seed_file)
+    return given
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)
+
+
+def _unusable(setting: str, error: Exception) -> ConfigurationError:
+    return ConfigurationError(
+        [f"execution.queues.nats.{setting}: can't be used ({_words(error)}); name a readable file"]
+    )
+
+
+def _translated(errors: list[Any], url: str) -> ConfigurationError | TransportUnavailableError:
+    where = place_of(url)
+    for error in errors:
+        text = str(error).lower()
+        reason = next((why for words, why in _REFUSALS.items() if words in text), "")
+        if reason:
+            return ConfigurationError(
+                [f"execution.queues.nats.url: {where}: {reason}; give those of a user it knows"]
+            )
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return ConfigurationError(
+                [
+                    f"execution.queues.nats.tls_ca_file: {where}: its certificate is not trusted "
+                    f"({error.verify_message}); name the authority that signed it"
+                ]
+            )
+        if isinstance(error, _TlsMissingError):
+            return ConfigurationError(
+                [
+                    f"execution.queues.nats.url: {where} offers no TLS; turn it on there, or "
+                    "write nats:// and name no tls_ files"
+                ]
+            )
+        if isinstance(error, ssl.SSLError) and "certificate required" in text:
+            return ConfigurationError(
+                [f"execution.queues.nats.tls_cert_file: {where} asks for one; name it"]
+            )
+    cause = next((error for error in errors if str(error)), errors[0])
+    return unavailable(f"NATS at {where} can't be reached: {_words(cause)}")
+
+
+def _words(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).removeprefix("nats: ")[:200]
+
+
+async def _close(client: _Client) -> None:
+    try:
+        async with asyncio.timeout(_CLOSE_SECONDS):
+            await client.close()
+    except (*NATS_ERRORS, TimeoutError):
+        pass
+    finally:
+        client.abort()

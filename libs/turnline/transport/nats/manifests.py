@@ -1,0 +1,68 @@
+"""The objects as Kubernetes resources for NACK, NATS's own controller.  Pure.
+
+https://github.com/nats-io/nack, `jetstream.nats.io/v1beta2`; field names checked on 2026-11-30.
+"""
+
+import yaml
+
+from turnline.transport.nats.topology import SECOND, ConsumerSpec, StreamSpec, Topology, Value
+
+_API_VERSION = "jetstream.nats.io/v1beta2"
+
+_STREAM_FIELDS = {
+    "subjects": "subjects",
+    "storage": "storage",
+    "num_replicas": "replicas",
+    "retention": "retention",
+    "discard": "discard",
+    "discard_new_per_subject": "discardPerSubject",
+    "max_msgs": "maxMsgs",
+    "max_msgs_per_subject": "maxMsgsPerSubject",
+    "max_age": "maxAge",
+    "duplicate_window": "duplicateWindow",
+    "allow_direct": "allowDirect",
+}
+_CONSUMER_FIELDS = {
+    "durable_name": "durableName",
+    "filter_subject": "filterSubject",
+    "deliver_policy": "deliverPolicy",
+    "ack_policy": "ackPolicy",
+    "ack_wait": "ackWait",
+    "max_deliver": "maxDeliver",
+    "max_ack_pending": "maxAckPending",
+    "max_waiting": "maxWaiting",
+}
+_DURATIONS = {"max_age", "duplicate_window", "ack_wait"}
+
+
+def manifests_of(topology: Topology) -> str:
+    """Write all objects as one YAML text of several documents."""
+    documents = [_stream(spec) for spec in topology.streams]
+    documents += [_consumer(spec) for spec in topology.consumers]
+    return yaml.safe_dump_all(documents, sort_keys=False)
+
+
+def _stream(spec: StreamSpec) -> dict[str, object]:
+    fields = {_STREAM_FIELDS[field]: _value(field, value) for field, value in spec.config.items()}
+    return _resource("Stream", spec.name, {"name": spec.name, **fields})
+
+
+def _consumer(spec: ConsumerSpec) -> dict[str, object]:
+    fields = {_CONSUMER_FIELDS[field]: _value(field, value) for field, value in spec.config.items()}
+    return _resource("Consumer", spec.name, {"streamName": spec.stream, **fields})
+
+
+def _resource(kind: str, name: str, spec: dict[str, object]) -> dict[str, object]:
+    return {
+        "apiVersion": _API_VERSION,
+        "kind": kind,
+        "metadata": {"name": name.lower().replace("_", "-")},
+        "spec": spec,
+    }
+
+
+def _value(field: str, value: Value) -> object:
+    if field in _DURATIONS:
+        assert isinstance(value, int)  # noqa: S101 - durations are nanoseconds
+        return f"{value / SECOND:g}s" if value else ""
+    return list(value) if isinstance(value, tuple) else value
