@@ -1,0 +1,102 @@
+"""Runners that die, freeze or are sent away in the middle of a turn, at default leases."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from chaos.processes.callers import RestCaller
+from chaos.processes.directives import Directives
+from chaos.processes.observed import begun, commits_of, repaired, runner_of, urls
+from chaos.processes.topology import Kind, Topology, topology
+from turnline.protocol import SessionKey
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+USER = "u"
+GRACE_SECONDS = 3.0
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def installed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Topology]:
+    """Two runners, and one of everything else REST needs."""
+    settings = {"execution": {"drain_grace": GRACE_SECONDS}}
+    async with topology(tmp_path_factory.mktemp("runners"), settings) as installed:
+        await installed.start_all(Kind.REQUEST_HANDLER, Kind.RESPONDER, Kind.RUNNER, Kind.RUNNER)
+        yield installed
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def caller(installed: Topology) -> AsyncIterator[RestCaller]:
+    caller = RestCaller(lambda: urls(installed, Kind.REQUEST_HANDLER), USER)
+    yield caller
+    await caller.close()
+    await repaired(installed)
+
+
+async def test_a_turn_whose_runner_is_killed_is_answered_within_twelve_seconds(
+    installed: Topology, caller: RestCaller
+) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        asked = tasks.create_task(caller.ask("killed", "killed-1", Directives(sleep=1).prompt))
+        await begun(installed, "killed-1")
+        runner_of(installed, "killed-1").kill()
+        died = time.monotonic()
+    seconds = time.monotonic() - died
+
+    assert asked.result().body["result"] == "killed-1.2.0 "
+    assert seconds < 12
+    session = await installed.session(SessionKey(USER, "killed"))
+    assert [record.request_id for record in session.history] == ["killed-1"]
+
+
+async def test_a_runner_frozen_past_its_lease_is_fenced_and_its_turn_committed_once(
+    installed: Topology, caller: RestCaller, tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
+    async with asyncio.TaskGroup() as tasks:
+        prompt = Directives(hold=str(go)).prompt
+        asked = tasks.create_task(caller.ask("frozen", "frozen-1", prompt))
+        await begun(installed, "frozen-1")
+        frozen = runner_of(installed, "frozen-1")
+        frozen.freeze()
+        await begun(installed, "frozen-1", 2)
+        frozen.thaw()
+        go.touch()
+        following = tasks.create_task(caller.ask("frozen", "frozen-2", Directives().prompt))
+
+    assert asked.result().body["result"] == "frozen-1.2.0 "
+    assert following.result().status == 200
+    assert await caller.poll("frozen-1") == asked.result()
+    assert len(commits_of(installed, "frozen-1")) == 1
+    session = await installed.session(SessionKey(USER, "frozen"))
+    assert [record.request_id for record in session.history] == ["frozen-1", "frozen-2"]
+    assert session.state == {"answered": ["frozen-1", "frozen-2"]}
+
+
+async def test_a_runner_told_to_stop_hands_its_long_turn_back_at_once_and_unspent(
+    installed: Topology, caller: RestCaller, tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
+    async with asyncio.TaskGroup() as tasks:
+        prompt = Directives(hold=str(go)).prompt
+        asked = tasks.create_task(caller.ask("drained", "drained-1", prompt))
+        await begun(installed, "drained-1")
+        stopped = runner_of(installed, "drained-1")
+        told = time.monotonic()
+        stopped.terminate()
+        await begun(installed, "drained-1", 2)
+        handed_over = time.monotonic() - told
+        ended = await stopped.ended(within=GRACE_SECONDS)
+        gone = time.monotonic() - told
+        go.touch()
+
+    assert asked.result().status == 200
+    assert handed_over < GRACE_SECONDS
+    assert (ended.code, gone < GRACE_SECONDS + 1) == (0, True)
+    # What the agent is told counts its starts; the log says which attempt the queue counts.
+    [committed] = commits_of(installed, "drained-1")
+    assert committed["attempt"] == 1

@@ -1,0 +1,297 @@
+"""The whole pipeline as it runs in production: every service a process, NATS and Valkey between.
+
+Processes are started, killed, frozen and replaced by the test.  Each listens on port 0 and says in
+its log which port that became; a replacement has another, as pods have other addresses.
+"""
+
+import asyncio
+import signal
+import uuid
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from chaos.processes import agent_log
+from e2e.process import ADMIN_TOKEN, Ended, Server, cli, launched
+from e2e.tokens import SECRET
+from turnline.config import Settings
+from turnline.protocol import SessionKey
+from turnline.protocol.clock import SystemClock
+from turnline.store import New, Session
+from turnline.store.registry import Stores, open_stores
+from turnline.testing.servers.nats import NatsServer
+from turnline.testing.servers.tcp_proxy import TcpProxy
+from turnline.testing.servers.valkey import ValkeyServer, running_valkey
+
+AGENTS = Path(__file__).parent / "apps" / "directed.py"
+PUSH_TOKEN = "push-token-of-these-tests"
+DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
+
+Block = Mapping[str, Any]
+
+
+class Kind(StrEnum):
+    """A service, by the name `turnline serve` knows it by."""
+
+    REQUEST_HANDLER = "request-handler"
+    GATEWAY = "gateway"
+    RUNNER = "runner"
+    RESPONDER = "responder"
+    PUSH_ENDPOINT = "push-endpoint"
+
+
+@dataclass(slots=True)
+class Pod:
+    """One process of a service, and those that took its place.
+
+    Attributes:
+        server: the process that runs now, or ran last.
+        settings: what it and its replacements are started with.
+        frozen: it is stopped by SIGSTOP.
+        past: the processes it replaced, oldest first.
+    """
+
+    kind: Kind
+    name: str
+    server: Server
+    settings: Mapping[str, str]
+    frozen: bool = False
+    past: list[Server] = field(default_factory=list)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be expected to answer."""
+        return self.server.process.returncode is None and not self.frozen
+
+    @property
+    def servers(self) -> list[Server]:
+        """Every process it has been."""
+        return [*self.past, self.server]
+
+    def kill(self) -> None:
+        """End it on the spot."""
+        self.server.signal(signal.SIGKILL)
+
+    def freeze(self) -> None:
+        """Stop it where it is; its sockets stay open."""
+        self.frozen = True
+        self.server.signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self.server.signal(signal.SIGCONT)
+        self.frozen = False
+
+    def terminate(self) -> None:
+        """Ask it to end, as an orchestrator does."""
+        self.server.signal(signal.SIGTERM)
+
+    async def ended(self, *, within: float = 40.0) -> Ended:
+        """Wait for its end."""
+        return await self.server.ended(within=within)
+
+
+@dataclass(frozen=True, slots=True)
+class Proxies:
+    """What lies between the processes of one kind and their servers."""
+
+    nats: TcpProxy
+    valkey: TcpProxy
+
+
+@dataclass(slots=True)
+class Topology:
+    """The processes of one installation, over a NATS and a Valkey that tests may break.
+
+    Attributes:
+        settings: what every process is started with, as nested blocks.
+        proxies: those of the kinds that have one.
+        nats_turn / valkey_turn: held by whoever breaks that server.
+    """
+
+    directory: Path
+    nats: NatsServer
+    valkey: ValkeyServer
+    settings: Block
+    pods: list[Pod] = field(default_factory=list)
+    proxies: dict[Kind, Proxies] = field(default_factory=dict)
+    nats_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    valkey_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _started: int = 0
+
+    @property
+    def agent_entries(self) -> list[agent_log.Entry]:
+        """What agents have noted."""
+        return agent_log.read(self._agent_log)
+
+    @property
+    def _agent_log(self) -> Path:
+        return self.directory / "agents.log"
+
+    def of(self, kind: Kind) -> list[Pod]:
+        """The pods of a kind."""
+        return [pod for pod in self.pods if pod.kind is kind]
+
+    async def start(self, kind: Kind, settings: Block | None = None) -> Pod:
+        """Start a process and wait until it is ready.
+
+        Args:
+            settings: blocks for it alone, laid over those of all.
+        """
+        self._started += 1
+        name = f"{kind.value}-{self._started}"
+        given = environment(merged(self._settings_of(kind), settings or {}))
+        given[agent_log.PATH_VARIABLE] = str(self._agent_log)
+        server = await self._launch(kind, name, given)
+        pod = Pod(kind, name, server, given)
+        self.pods.append(pod)
+        await server.is_ready()
+        return pod
+
+    async def start_all(self, *kinds: Kind) -> list[Pod]:
+        """Start several at once; pods come in the order of `kinds`."""
+        async with asyncio.TaskGroup() as tasks:
+            started = [tasks.create_task(self.start(kind)) for kind in kinds]
+        return [task.result() for task in started]
+
+    async def replace(self, pod: Pod) -> None:
+        """Start a process in a pod's place, with its settings; what ran there is killed."""
+        await pod.server.kill()
+        await self.start_beside(pod)
+
+    async def start_beside(self, pod: Pod) -> None:
+        """Start a process in a pod's place, while what ran there may still be ending."""
+        pod.past.append(pod.server)
+        name = f"{pod.name}.{len(pod.past)}"
+        pod.server, pod.frozen = await self._launch(pod.kind, name, pod.settings), False
+        await pod.server.is_ready()
+
+    async def close(self) -> None:
+        """End every process."""
+        for pod in self.pods:
+            for server in pod.servers:
+                await server.kill()
+
+    async def session(self, key: SessionKey) -> Session:
+        """Read a session from its store, once nobody holds it."""
+        async with self.stores() as stores, asyncio.timeout(30):
+            while True:
+                begun = await stores.sessions.begin_turn(key, f"look-{uuid.uuid4()}", lease=5.0)
+                if isinstance(begun, New):
+                    await stores.sessions.abandon_turn(begun.claim)
+                    return begun.session
+                await asyncio.sleep(0.05)
+
+    @asynccontextmanager
+    async def stores(self) -> AsyncIterator[Stores]:
+        """Open the stores of this installation from here."""
+        async with open_stores(Settings.model_validate(self.settings), SystemClock()) as stores:
+            yield stores
+
+    def _settings_of(self, kind: Kind) -> Block:
+        if (proxies := self.proxies.get(kind)) is None:
+            return self.settings
+        nats = f"nats://127.0.0.1:{proxies.nats.port}"
+        valkey = f"valkey://127.0.0.1:{proxies.valkey.port}"
+        return merged(self.settings, server_urls(nats, valkey))
+
+    async def _launch(self, kind: Kind, name: str, settings: Mapping[str, str]) -> Server:
+        agents = ("--agents", str(AGENTS)) if kind is Kind.RUNNER else ()
+        command = cli("serve", kind.value, *agents)
+        return await launched(self.directory / name, *command, settings=settings)
+
+
+@asynccontextmanager
+async def topology(
+    directory: Path, settings: Block | None = None, *, proxied: Iterable[Kind] = ()
+) -> AsyncIterator[Topology]:
+    """Run NATS and Valkey for the length of a block; the services are the test's to start.
+
+    Args:
+        settings: blocks laid over the usual ones.
+        proxied: kinds whose processes reach NATS and Valkey through proxies.
+    """
+    async with AsyncExitStack() as stack:
+        valkey = stack.enter_context(running_valkey(*DURABLE))
+        nats = await stack.enter_async_context(NatsServer())
+        usual = usual_settings(nats.url, valkey.url)
+        installed = Topology(directory, nats, valkey, merged(usual, settings or {}))
+        for kind in proxied:
+            installed.proxies[kind] = Proxies(
+                nats=await stack.enter_async_context(TcpProxy(nats.port)),
+                valkey=await stack.enter_async_context(TcpProxy(valkey.port)),
+            )
+        stack.push_async_callback(installed.close)
+        yield installed
+
+
+def usual_settings(nats_url: str, valkey_url: str) -> Block:
+    """Give what every process of one installation is started with.
+
+    Names on the servers are of this installation alone, so that servers may be shared.
+    """
+    name = f"t{uuid.uuid4().hex[:8]}"
+    usual = {
+        "api": {"host": "127.0.0.1", "admin_token": ADMIN_TOKEN},
+        "auth": {"type": "jwt", "jwt": {"secret": SECRET}},
+        "execution": {
+            "turn_timeout": 60,
+            "queues": {
+                "type": "nats",
+                "nats": {
+                    "auto_provision": True,
+                    "ack_wait": 10,
+                    "partitions": 4,
+                    "input_stream": f"{name}_IN",
+                    "input_subject_prefix": f"{name}.req",
+                    "output_stream": f"{name}_OUT",
+                    "output_subject_prefix": f"{name}.out",
+                },
+            },
+            "response_store": {
+                "type": "valkey",
+                "retry_count": 60,
+                "delay": 1,
+                "valkey": {"prefix": f"{name}:responses:"},
+            },
+        },
+        "session": {"type": "valkey", "valkey": {"prefix": f"{name}:sessions:"}},
+        "websocket_api": {"push_auth_token": PUSH_TOKEN},
+    }
+    return merged(usual, server_urls(nats_url, valkey_url))
+
+
+def server_urls(nats_url: str, valkey_url: str) -> Block:
+    """Give the settings that say where the servers are."""
+    return {
+        "execution": {
+            "queues": {"nats": {"url": nats_url}},
+            "response_store": {"valkey": {"url": valkey_url}},
+        },
+        "session": {"valkey": {"url": valkey_url}},
+    }
+
+
+def merged(under: Block, over: Block) -> dict[str, Any]:
+    """Lay nested blocks over others."""
+    both = dict(under)
+    for key, value in over.items():
+        below = both.get(key)
+        nested = isinstance(below, Mapping) and isinstance(value, Mapping)
+        both[key] = merged(below, value) if nested and below is not None else value
+    return both
+
+
+def environment(settings: Block, prefix: str = "AK_") -> dict[str, str]:
+    """Give nested blocks as the variables that say the same."""
+    variables: dict[str, str] = {}
+    for key, value in settings.items():
+        name = prefix + key.upper()
+        if isinstance(value, Mapping):
+            variables |= environment(value, f"{name}__")
+        else:
+            variables[name] = str(value)
+    return variables
