@@ -120,7 +120,7 @@ def test_settings_of_the_guide_keep_their_defaults() -> None:
         execution.queues.output.max_receive_count: 3
         execution.queues.output.no_of_consumers: 2
         execution.queues.batch_size: 1
-        execution.queues.in_memory.ack_wait: 300
+        execution.queues.in_memory.ack_wait: 10
         execution.queues.in_memory.dedup_window: 300
         execution.queues.nats.url: nats://localhost:4222
         execution.queues.nats.input_stream: AGENT_REQUESTS
@@ -128,7 +128,7 @@ def test_settings_of_the_guide_keep_their_defaults() -> None:
         execution.queues.nats.output_stream: AGENT_REPLIES
         execution.queues.nats.output_subject_prefix: chat.out
         execution.queues.nats.partitions: 32
-        execution.queues.nats.ack_wait: 300
+        execution.queues.nats.ack_wait: 10
         execution.queues.nats.retry_backoff: 2
         execution.queues.nats.duplicate_window: 300
         execution.queues.nats.max_age: 86400

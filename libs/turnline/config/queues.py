@@ -64,11 +64,11 @@ class InMemory(Block):
     """`execution.queues.in_memory`: queues inside one process; nothing outlives it."""
 
     ack_wait: float = Field(
-        default=300,
+        default=10,
         ge=0.05,
         le=DAY,
         description="Seconds until an unsettled delivery comes back.  Renewed while a turn runs, "
-        "so it may be shorter than the longest turn.  Default 300: the guide's.",
+        "so it may be shorter than the longest turn.  Default 10: what a dead runner costs.",
     )
     dedup_window: float = Field(
         default=300,
@@ -154,11 +154,12 @@ class Nats(Block):
         "partition at a time.  Unset: the transport chooses, ordering by session.",
     )
     ack_wait: float = Field(
-        default=300,
+        default=10,
         ge=1,
         le=DAY,
         description="Seconds until an unsettled delivery comes back.  Renewed while a turn runs, "
-        "so it may be shorter than the longest turn.  Default 300: the guide's.",
+        "so it may be shorter than the longest turn.  Default 10, not the guide's 300: what a "
+        "dead runner costs (ADR 0009).",
     )
     retry_backoff: float = Field(
         default=2.0,

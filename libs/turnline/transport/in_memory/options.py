@@ -28,7 +28,7 @@ class InMemoryOptions:
             forgotten before its window ends.
     """
 
-    ack_wait: float = 300.0
+    ack_wait: float = 10.0
     dedup_window: float = 300.0
     max_messages: int = 10_000
     max_messages_per_session: int = 100
