@@ -129,7 +129,7 @@ class NatsServer:
         )
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [find_nats_server(), "-c", str(config)], stdout=log, stderr=log
+                [find_nats_server(), "-c", str(config)], stdout=log, stderr=log, process_group=0
             )
 
     def _is_ready(self) -> bool:

@@ -101,7 +101,10 @@ class ValkeyServer:
             *self._arguments,
         ]
         with self._log.open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+            # In a group of its own: Ctrl-C in a terminal reaches whoever uses it first.
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=subprocess.STDOUT, process_group=0
+            )
 
     def _answers(self) -> bool:
         end = time.monotonic() + _START_SECONDS
