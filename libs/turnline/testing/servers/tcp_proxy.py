@@ -46,10 +46,10 @@ class TcpProxy:
         assert self._server is not None
         self._server.close()
         self.heal()
-        self.cut()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.refuse()
+        while self._tasks:
+            # Each ends once its sockets are gone.
+            await asyncio.wait(self._tasks)
 
     def cut(self) -> None:
         """Reset every connection there is; new ones are taken."""

@@ -51,6 +51,19 @@ class _Client(Client):
             raise _TlsMissingError
         await super()._process_info(info, initial_connection)
 
+    @override
+    async def _process_pong(self) -> None:
+        # A pong whose waiter gave up would end nats-py's reading, and nobody would hear of it.
+        if self._pongs and self._pongs[0].done():
+            self._pongs[0] = asyncio.get_running_loop().create_future()
+        await super()._process_pong()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it reads and writes; after a fault of its own it says connected and does not."""
+        tasks = (self._reading_task, self._flusher_task)
+        return self.is_connected and not any(task is None or task.done() for task in tasks)
+
     def abort(self) -> None:
         """Drop the socket without a word, even if what was written can't be sent."""
         writer = getattr(self._transport, "_io_writer", None)
@@ -78,7 +91,7 @@ class Link:
     @property
     def is_up(self) -> bool:
         """Whether the socket is open, as far as known."""
-        return self._client.is_connected and not self.lost.is_set()
+        return self._client.is_alive and not self.lost.is_set()
 
     async def publish(
         self, subject: str, payload: bytes, reply: str, headers: dict[str, str] | None
@@ -119,15 +132,6 @@ class Link:
                 await subscription.drain()  # type: ignore[no-untyped-call] # nats-py's gap
 
         return end
-
-    async def ping(self, timeout: float) -> bool:
-        """Whether the server answers within `timeout` seconds."""
-        try:
-            async with asyncio.timeout(timeout):
-                await self._client.flush(timeout=300)
-        except (*NATS_ERRORS, TimeoutError):
-            return False
-        return True
 
     async def close(self) -> None:
         """Close, or drop the socket if that takes longer than a second."""

@@ -8,7 +8,8 @@ import asyncio
 import itertools
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from nats.aio.msg import Msg
@@ -159,19 +160,10 @@ class Connection:
                 was asked for may have happened.
         """
         link = self._live()
-        name = str(next(self._numbers))
-        answer: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
-        self._answers[name] = answer
-        try:
-            async with asyncio.timeout(
-                self._options.request_timeout if timeout is None else timeout
-            ):
-                await link.publish(subject, payload, f"{self._inbox}.a.{name}", headers)
-                message = await answer
-        except TimeoutError as error:
-            raise unavailable("NATS did not answer in time") from error
-        finally:
-            del self._answers[name]
+        seconds = self._options.request_timeout if timeout is None else timeout
+        async with self._answer(seconds) as (reply, answer):
+            await link.publish(subject, payload, reply, headers)
+            message = await answer
         if status_of(message) == "503":
             raise unavailable("NATS has nobody to answer: no such stream or consumer, or no leader")
         return message
@@ -182,8 +174,27 @@ class Connection:
         Raises:
             TransportUnavailableError: it does not.
         """
-        if not await self._live().ping(min(PING_SECONDS, self._options.request_timeout)):
-            raise unavailable("NATS does not answer")
+        await self._echo(self._live(), min(PING_SECONDS, self._options.request_timeout))
+
+    async def _echo(self, link: Link, seconds: float) -> None:
+        """Have the server send us a message of our own: asks no service and no permission."""
+        async with self._answer(seconds) as (reply, answer):
+            await link.publish(reply, b"", "", None)
+            await answer
+
+    @asynccontextmanager
+    async def _answer(self, seconds: float) -> AsyncIterator[tuple[str, asyncio.Future[Msg]]]:
+        """Give a subject, and what comes on it within so many seconds."""
+        name = str(next(self._numbers))
+        answer: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
+        self._answers[name] = answer
+        try:
+            async with asyncio.timeout(seconds):
+                yield f"{self._inbox}.a.{name}", answer
+        except TimeoutError as error:
+            raise unavailable("NATS did not answer in time") from error
+        finally:
+            del self._answers[name]
 
     def _live(self) -> Link:
         if self._link is None or not self._link.is_up:
@@ -209,7 +220,9 @@ class Connection:
                     await link.lost.wait()
                 return
             except TimeoutError:
-                if not await link.ping(PING_SECONDS):
+                try:
+                    await self._echo(link, PING_SECONDS)
+                except TransportUnavailableError:
                     return
 
     async def _come_back(self) -> None:

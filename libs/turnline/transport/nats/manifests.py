@@ -3,9 +3,11 @@
 https://github.com/nats-io/nack, `jetstream.nats.io/v1beta2`; field names checked on 2026-11-30.
 """
 
+from collections.abc import Mapping
+
 import yaml
 
-from turnline.transport.nats.topology import SECOND, ConsumerSpec, StreamSpec, Topology, Value
+from turnline.transport.nats.topology import SECOND, ConsumerSpec, Spec, StreamSpec, Topology
 
 _API_VERSION = "jetstream.nats.io/v1beta2"
 
@@ -43,13 +45,23 @@ def manifests_of(topology: Topology) -> str:
 
 
 def _stream(spec: StreamSpec) -> dict[str, object]:
-    fields = {_STREAM_FIELDS[field]: _value(field, value) for field, value in spec.config.items()}
-    return _resource("Stream", spec.name, {"name": spec.name, **fields})
+    return _resource("Stream", spec.name, {"name": spec.name} | _fields(spec, _STREAM_FIELDS))
 
 
 def _consumer(spec: ConsumerSpec) -> dict[str, object]:
-    fields = {_CONSUMER_FIELDS[field]: _value(field, value) for field, value in spec.config.items()}
-    return _resource("Consumer", spec.name, {"streamName": spec.stream, **fields})
+    fields = {"streamName": spec.stream} | _fields(spec, _CONSUMER_FIELDS)
+    return _resource("Consumer", spec.name, fields)
+
+
+def _fields(spec: Spec, names: Mapping[str, str]) -> dict[str, object]:
+    fields: dict[str, object] = {}
+    for field, value in spec.config.items():
+        if field not in _DURATIONS:
+            fields[names[field]] = list(value) if isinstance(value, tuple) else value
+        elif value:
+            # Left out where it is none: an empty text is no duration to the controller.
+            fields[names[field]] = f"{int(str(value)) / SECOND:g}s"
+    return fields
 
 
 def _resource(kind: str, name: str, spec: dict[str, object]) -> dict[str, object]:
@@ -59,10 +71,3 @@ def _resource(kind: str, name: str, spec: dict[str, object]) -> dict[str, object
         "metadata": {"name": name.lower().replace("_", "-")},
         "spec": spec,
     }
-
-
-def _value(field: str, value: Value) -> object:
-    if field in _DURATIONS:
-        assert isinstance(value, int)  # noqa: S101 - durations are nanoseconds
-        return f"{value / SECOND:g}s" if value else ""
-    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,174 @@
+"""Credentials and TLS: what is refused, in which words, and that no secret is in them."""
+
+import asyncio
+import datetime
+import ipaddress
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from turnline.errors import ConfigurationError
+from turnline.protocol.clock import SystemClock
+from turnline.testing.conformance.transport.envelopes import request
+from turnline.testing.servers.nats import NatsServer
+from turnline.transport.nats import NatsOptions, NatsTransport
+from turnline.transport.nats.harness import options_for
+
+SECRET = "correct-horse-battery"
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[NatsServer]:
+    server = NatsServer(f'authorization {{ user: ann, password: "{SECRET}" }}')
+    asyncio.run(server.start())
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="module")
+def token_server() -> Iterator[NatsServer]:
+    server = NatsServer(f'authorization {{ token: "{SECRET}" }}')
+    asyncio.run(server.start())
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A certificate for loopback that signed itself, and its key."""
+    folder = tmp_path_factory.mktemp("tls")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
+    now = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now)
+        .not_valid_after(now + datetime.timedelta(days=36_500))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
+            critical=False,
+        )
+        .sign(key, hashes.SHA256())
+    )
+    cert_file, key_file = folder / "cert.pem", folder / "key.pem"
+    cert_file.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    key_file.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    return cert_file, key_file
+
+
+@pytest.fixture(scope="module")
+def tls_server(certificate: tuple[Path, Path]) -> Iterator[NatsServer]:
+    cert, key = certificate
+    server = NatsServer(f'tls {{ cert_file: "{cert}", key_file: "{key}" }}')
+    asyncio.run(server.start())
+    yield server
+    server.remove()
+
+
+def with_user(server: NatsServer, user: str) -> NatsOptions:
+    return options_for(server.url.replace("//", f"//{user}@"))
+
+
+async def works(options: NatsOptions) -> bool:
+    async with NatsTransport(options, SystemClock()) as transport:
+        return await transport.input.send(request("session", "turn"))
+
+
+async def fault_of(options: NatsOptions) -> str:
+    async with asyncio.timeout(10.0):
+        with pytest.raises(ConfigurationError) as refusal:
+            await works(options)
+    (fault,) = refusal.value.faults
+    return fault
+
+
+async def test_a_user_in_the_url_is_let_in(guarded: NatsServer) -> None:
+    assert await works(with_user(guarded, f"ann:{SECRET}"))
+
+
+async def test_a_token_in_the_url_is_let_in(token_server: NatsServer) -> None:
+    assert await works(with_user(token_server, SECRET))
+
+
+@pytest.mark.parametrize("user", ["ann:wrong-password", "bob:wrong-password", "wrong-password"])
+async def test_wrong_credentials_stop_start_up_and_are_not_repeated(
+    guarded: NatsServer, user: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    fault = await fault_of(with_user(guarded, user))
+
+    assert "refuses these credentials" in fault and "execution.queues.nats.url" in fault
+    assert "wrong-password" not in fault + caplog.text
+
+
+async def test_no_credentials_where_some_are_needed_stop_start_up(guarded: NatsServer) -> None:
+    assert "refuses these credentials" in await fault_of(options_for(guarded.url))
+
+
+async def test_tls_works_with_its_authority_named(
+    tls_server: NatsServer, certificate: tuple[Path, Path]
+) -> None:
+    options = options_for(tls_server.url.replace("nats://", "tls://"))
+    named = replace(options.server, tls_ca_file=certificate[0])
+
+    assert await works(replace(options, server=named))
+
+
+@pytest.mark.parametrize("scheme", ["nats", "tls"])
+async def test_a_certificate_nobody_trusts_stops_start_up(
+    tls_server: NatsServer, scheme: str
+) -> None:
+    fault = await fault_of(options_for(tls_server.url.replace("nats://", f"{scheme}://")))
+
+    assert "tls_ca_file" in fault and "not trusted" in fault
+
+
+async def test_a_server_without_tls_gets_no_credentials_where_tls_was_asked_for(
+    guarded: NatsServer,
+) -> None:
+    # Credentials that the server would name in its log if it were shown them.
+    options = with_user(guarded, f"carol:{SECRET}")
+    urls = tuple(url.replace("nats://", "tls://") for url in options.server.urls)
+
+    fault = await fault_of(replace(options, server=replace(options.server, urls=urls)))
+
+    assert "offers no TLS" in fault and SECRET not in fault
+    assert "carol" not in guarded.log
+
+
+@pytest.mark.parametrize(
+    "setting", ["tls_ca_file", "tls_cert_file", "credentials_file", "nkey_seed_file"]
+)
+async def test_a_file_that_is_not_there_is_named(server: NatsServer, setting: str) -> None:
+    options = options_for(server.url)
+    absent = Path("/nonexistent/file")
+    asked = replace(
+        options.server,
+        tls_ca_file=absent if setting == "tls_ca_file" else None,
+        tls_cert_file=absent if setting == "tls_cert_file" else None,
+        credentials_file=absent if setting == "credentials_file" else None,
+        nkey_seed_file=absent if setting == "nkey_seed_file" else None,
+    )
+
+    fault = await fault_of(replace(options, server=asked))
+
+    assert f"execution.queues.nats.{setting}" in fault
