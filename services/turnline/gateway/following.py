@@ -14,6 +14,7 @@ from turnline.gateway.places import STREAM_CHUNK
 from turnline.gateway.signals import GatewaySignals
 from turnline.gateway.sockets import Socket
 from turnline.protocol import BEGINNING, Position, ReplyKey
+from turnline.push import Frame
 from turnline.store import Gap, ResponseStore, StoredReply, StreamItem
 from turnline.telemetry import get_logger
 
@@ -79,15 +80,23 @@ class Follower:
         if reply is not None:
             socket.answer(chat_response_frame(reply))
 
+    async def catch_up(self, socket: Socket) -> None:
+        """Send the ends that were pushed while this pod could not be reached.
+
+        A push that reached the user at another pod was not held for this one.
+
+        Raises:
+            StoreUnavailableError: some may be missing still; do it again.
+        """
+        for request_id, stream in socket.without_end():
+            found = await self._replies.get(ReplyKey(socket.user_id, request_id))
+            if isinstance(found, StoredReply):
+                # As if it came now: dropped if it came in the meantime.
+                socket.push([_end_frame(found, stream=stream)])
+
     def replay(self, socket: Socket, reply: StoredReply, *, stream: bool) -> None:
         """Send the end of a turn that is over, the whole text in it."""
-        if not stream:
-            socket.answer(chat_response_frame(reply))
-            return
-        frames = StreamFrames(
-            session_id=reply.session_id, request_id=reply.request_id, after=BEGINNING
-        )
-        self._send(socket, frames, reply, reply.request_id)
+        socket.answer(_end_frame(reply, stream=stream))
 
     def _send(
         self, socket: Socket, frames: StreamFrames, item: StreamItem, request_id: str
@@ -96,6 +105,15 @@ class Follower:
             self._signals.gap(request_id, item)
         for _, frame in frames.frames(item):
             socket.answer({**frame, "type": STREAM_CHUNK})
+
+
+def _end_frame(reply: StoredReply, *, stream: bool) -> Frame:
+    """Give the end of a turn for a client that needs nothing before it."""
+    if not stream:
+        return chat_response_frame(reply)
+    frames = StreamFrames(session_id=reply.session_id, request_id=reply.request_id, after=BEGINNING)
+    [(_, frame)] = frames.frames(reply)
+    return {**frame, "type": STREAM_CHUNK}
 
 
 def read_position(value: object) -> Position:

@@ -171,6 +171,7 @@ class FrameHandler:
             turn = await self._admission.submit(submission)
             if not turn.known:
                 socket.forget(request_id)
+            socket.expect(request_id, stream=mode == "stream")
             socket.answer(queued(user_id=socket.user_id, **ids))
         if turn.known:
             await self._attach(socket, turn, work, stream=mode == "stream")

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from turnline.errors import StoreUnavailableError
 from turnline.gateway.sockets import Socket
@@ -14,6 +14,8 @@ _log = get_logger("gateway")
 
 SERVICE_RESTART = 1012
 SERVICE_RESTART_REASON = "server restarting; reconnect"
+
+CatchUp = Callable[[Socket], Awaitable[None]]
 
 _LAST_FRAMES_SECONDS = 0.5
 
@@ -77,11 +79,14 @@ class Hub:
         except (StoreUnavailableError, TimeoutError):
             _log.warning("dependency.unavailable", dependency="connection store")
 
-    async def refresh(self, every: float) -> None:
+    async def refresh(self, every: float, catch_up: CatchUp | None = None) -> None:
         """Keep the mappings of held sockets alive, every so many seconds, until cancelled.
 
         Brings back the mappings of a store that has lost them, and collects what was held because
         this pod could not be reached.
+
+        Args:
+            catch_up: sends a socket what its user was pushed elsewhere in the meantime.
         """
         while True:
             await asyncio.sleep(every)
@@ -89,6 +94,8 @@ class Hub:
                 for connection_id in list(self._sockets):
                     if (socket := self._sockets.get(connection_id)) is not None:
                         await self._record(socket)
+                        if catch_up is not None:
+                            await catch_up(socket)
             except StoreUnavailableError:
                 _log.warning("dependency.unavailable", dependency="connection store")
 

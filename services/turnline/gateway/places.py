@@ -29,6 +29,7 @@ class _Place:
     attempt: int = 0
     index: int = -1
     end: _End = _End.OPEN
+    streams: bool = False
 
 
 class Places:
@@ -55,6 +56,16 @@ class Places:
     def has_ended(self, request_id: str) -> bool:
         """Whether the client was sent the end of a turn."""
         return request_id in self._ended
+
+    def expect(self, request_id: str, *, stream: bool) -> None:
+        """The client waits for a turn, of which nothing may have been sent yet."""
+        if request_id not in self._running and request_id not in self._ended:
+            self._keep(request_id, _Place(streams=stream))
+
+    def without_end(self) -> list[tuple[str, bool]]:
+        """Give the turns whose end the client waits for, and whether it reads them in pieces."""
+        places = self._running.items()
+        return [(request_id, place.streams or place.attempt > 0) for request_id, place in places]
 
     def forget(self, request_id: str) -> None:
         """The turn begins anew."""

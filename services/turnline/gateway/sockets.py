@@ -148,6 +148,14 @@ class Socket:
         """Whether the client was sent the end of a turn here, not long ago."""
         return self._places.has_ended(request_id)
 
+    def expect(self, request_id: str, *, stream: bool) -> None:
+        """The client asked for a turn here, and waits for its end."""
+        self._places.expect(request_id, stream=stream)
+
+    def without_end(self) -> list[tuple[str, bool]]:
+        """Give the turns whose end the client waits for, and whether it reads them in pieces."""
+        return self._places.without_end()
+
     def forget(self, request_id: str) -> None:
         """A turn of this id begins anew."""
         self._places.forget(request_id)

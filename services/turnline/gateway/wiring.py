@@ -31,11 +31,12 @@ class Gateway:
 
     hub: Hub
     endpoint: SocketEndpoint
+    follower: Follower
     refresh_seconds: float
 
     async def refresh(self) -> None:
-        """Keep the mappings of held sockets alive until cancelled."""
-        await self.hub.refresh(self.refresh_seconds)
+        """Keep the mappings of held sockets alive, and bring what they missed, until cancelled."""
+        await self.hub.refresh(self.refresh_seconds, self.follower.catch_up)
 
 
 def open_hub(settings: Settings, backends: Backends, *, endpoint: str) -> Hub:
@@ -60,9 +61,14 @@ def open_gateway(
 ) -> Gateway:
     """Make the gateway over a hub."""
     signals = GatewaySignals(backends.metrics, backends.tracing, backends.clock)
+    follower = Follower(
+        replies=backends.stores.replies,
+        signals=signals,
+        options=FollowOptions(idle=IDLE_SECONDS, wait=settings.execution.turn_timeout),
+    )
     parts = SocketParts(
         hub=hub,
-        handler=_frame_handler(settings, backends, admission, routes, signals),
+        handler=_frame_handler(settings, backends, admission, routes, follower, signals),
         validator=validator,
         clock=backends.clock,
         signals=signals,
@@ -72,6 +78,7 @@ def open_gateway(
     return Gateway(
         hub=hub,
         endpoint=SocketEndpoint(parts),
+        follower=follower,
         refresh_seconds=min(REFRESH_SECONDS, settings.session.connection_store.ttl / 3),
     )
 
@@ -81,23 +88,18 @@ def _frame_handler(
     backends: Backends,
     admission: Admission,
     routes: Mapping[str, RouteHandler],
+    follower: Follower,
     signals: GatewaySignals,
 ) -> FrameHandler:
-    replies, turn_timeout = backends.stores.replies, settings.execution.turn_timeout
-    follower = Follower(
-        replies=replies,
-        signals=signals,
-        options=FollowOptions(idle=IDLE_SECONDS, wait=turn_timeout),
-    )
     return FrameHandler(
         admission=admission,
-        replies=replies,
+        replies=backends.stores.replies,
         follower=follower,
         routes=CustomRoutes(routes, timeout=ROUTE_SECONDS),
         signals=signals,
         options=GatewayOptions(
             chat_route=settings.websocket_api.chat_route,
             streams=settings.execution.mode == "stream",
-            turn_timeout=turn_timeout,
+            turn_timeout=settings.execution.turn_timeout,
         ),
     )

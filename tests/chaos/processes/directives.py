@@ -6,6 +6,9 @@ Shared by the processes that ask and those that obey.
 import json
 from dataclasses import asdict, dataclass
 
+CRASH_CODE = 9
+"""What a process exits with that its agent ends."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directives:

@@ -1,10 +1,12 @@
 """What can be seen of an installation from outside: its logs, its agents' notes, its queues."""
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from chaos.processes.directives import CRASH_CODE
 from chaos.processes.topology import Kind, Pod, Topology
 from e2e.process import ADMIN_TOKEN, Server
 
@@ -78,13 +80,25 @@ async def replaced_as_they_end(installed: Topology, *kinds: Kind) -> AsyncIterat
     async def watch(pod: Pod) -> None:
         while True:
             await pod.server.process.wait()
-            await installed.replace(pod)
+            with suppress(AssertionError):  # it ended again before it was ready
+                await installed.replace(pod)
 
     async with asyncio.TaskGroup() as tasks:
         watches = [tasks.create_task(watch(pod)) for pod in installed.pods if pod.kind in kinds]
         yield
         for task in watches:
             task.cancel()
+
+
+def ended_by_themselves(installed: Topology) -> list[str]:
+    """Say which processes ended though nobody told them to, one sentence each."""
+    told = (None, 0, -signal.SIGKILL, CRASH_CODE)
+    return [
+        f"{server.directory.name} ended by itself with {server.process.returncode}"
+        for pod in installed.pods
+        for server in pod.servers
+        if server.process.returncode not in told and server.events("process.ready")
+    ]
 
 
 async def repaired(installed: Topology) -> None:

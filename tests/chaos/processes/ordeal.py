@@ -8,7 +8,7 @@ from datetime import datetime
 from chaos.oracle import History, Moment, Run
 from chaos.processes import mishaps, workload
 from chaos.processes.mishaps import KINDS, Mishap
-from chaos.processes.observed import logged, replaced_as_they_end, urls
+from chaos.processes.observed import ended_by_themselves, logged, replaced_as_they_end, urls
 from chaos.processes.topology import Kind, Topology
 
 SHORT_LEASES = {
@@ -66,6 +66,7 @@ async def _note_the_rest(installed: Topology, work: workload.Workload) -> None:
         if session.state.get("answered", []) != turns:
             history.complaints.append(f"{session_id}: its state and its history disagree")
     _note_runs(installed, history)
+    history.complaints += ended_by_themselves(installed)
 
 
 def _note_runs(installed: Topology, history: History) -> None:

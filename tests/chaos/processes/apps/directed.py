@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from chaos.processes import agent_log
-from chaos.processes.directives import Directives
+from chaos.processes.directives import CRASH_CODE, Directives
 from turnline.agent import FatalAgentError, Turn, agent
 
-CRASH_CODE = 9
 LOOK_SECONDS = 0.01
 
 
