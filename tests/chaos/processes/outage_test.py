@@ -1,0 +1,196 @@
+"""Servers that go away for a while, and an agent that takes its runner with it each time."""
+
+import asyncio
+import json
+import statistics
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+import pytest_asyncio
+from websockets.asyncio.client import ClientConnection, connect
+
+from chaos.processes.callers import CHAT, RestCaller
+from chaos.processes.directives import Directives
+from chaos.processes.observed import (
+    begun,
+    commits_of,
+    dead_letters,
+    finally_,
+    repaired,
+    replaced_as_they_end,
+    urls,
+)
+from chaos.processes.ordeal import SHORT_LEASES
+from chaos.processes.topology import Kind, Topology, topology
+from e2e.tokens import token_for
+from turnline.protocol import SessionKey
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+NATS_AWAY_SECONDS = 20.0
+VALKEY_AWAY_SECONDS = 5.0
+RECOVERED_SECONDS = 10.0
+USER = "u"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def installed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Topology]:
+    """One of each service, and a second runner."""
+    async with topology(tmp_path_factory.mktemp("outages"), SHORT_LEASES) as installed:
+        await installed.start_all(
+            Kind.REQUEST_HANDLER, Kind.GATEWAY, Kind.RUNNER, Kind.RUNNER, Kind.RESPONDER
+        )
+        yield installed
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def caller(installed: Topology) -> AsyncIterator[RestCaller]:
+    await repaired(installed)
+    caller = RestCaller(lambda: urls(installed, Kind.REQUEST_HANDLER), USER)
+    yield caller
+    await caller.close()
+
+
+async def readiness(installed: Topology) -> dict[str, int]:
+    """Ask every process that needs NATS whether it is ready."""
+    async with httpx.AsyncClient(timeout=5) as client:
+        return {
+            pod.name: (await client.get(f"{pod.server.url}/ready")).status_code
+            for pod in installed.pods
+        }
+
+
+async def post_once(installed: Topology, request: str) -> tuple[httpx.Response, float]:
+    """Send a turn, once; give the answer and the seconds it took."""
+    [url] = urls(installed, Kind.REQUEST_HANDLER)
+    body = {"session_id": request, "request_id": request, "prompt": Directives().prompt}
+    headers = {"authorization": f"Bearer {token_for(USER)}"}
+    began = time.monotonic()
+    async with httpx.AsyncClient(timeout=30) as client:
+        answer = await client.post(url + CHAT, json=body, headers=headers)
+    return answer, time.monotonic() - began
+
+
+async def test_with_nats_away_callers_are_told_or_kept_and_all_recovers_within_ten_seconds(
+    installed: Topology, caller: RestCaller, tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
+    answered = await caller.ask("nats", "nats-before", Directives().prompt)
+    async with asyncio.TaskGroup() as tasks:
+        held = Directives(hold=str(go)).prompt
+        kept = tasks.create_task(caller.ask("nats", "nats-kept", held))
+        await begun(installed, "nats-kept")
+        await asyncio.to_thread(installed.nats.kill)
+        went = time.monotonic()
+        refused, took = await post_once(installed, "nats-refused")
+        meanwhile = await readiness(installed)
+        read = await caller.poll("nats-before")
+        go.touch()
+        await asyncio.sleep(NATS_AWAY_SECONDS - (time.monotonic() - went))
+        await installed.nats.start()
+        back = time.monotonic()
+        following = await caller.ask("nats-2", "nats-after", Directives().prompt)
+        await finally_(lambda: _all_ready(installed))
+    recovered = time.monotonic() - back
+
+    assert (refused.status_code, "retry-after" in refused.headers) == (503, True)
+    assert took < 15
+    assert set(meanwhile.values()) == {503}
+    assert read == answered
+    assert kept.result().status == following.status == 200
+    assert recovered < RECOVERED_SECONDS
+    assert len(commits_of(installed, "nats-kept")) == 1
+    session = await installed.session(SessionKey(USER, "nats"))
+    assert [record.request_id for record in session.history] == ["nats-before", "nats-kept"]
+
+
+async def _all_ready(installed: Topology) -> bool:
+    return set((await readiness(installed)).values()) == {200}
+
+
+async def test_with_valkey_frozen_health_answers_at_once_and_sockets_still_echo(
+    installed: Topology,
+) -> None:
+    [gateway] = installed.of(Kind.GATEWAY)
+    url = f"{gateway.server.ws_url}/ws?token={token_for(USER)}"
+    async with AsyncExitStack() as stack:
+        leaving = [await stack.enter_async_context(connect(url)) for _ in range(15)]
+        staying = [await stack.enter_async_context(connect(url)) for _ in range(5)]
+        for socket in (*leaving, *staying):
+            await _echo(socket)  # once it answers it is recorded in the store
+        installed.valkey.pause()
+        try:
+            for socket in leaving:
+                socket.transport.abort()
+            health, echoes = await _measured(gateway.server.url, staying)
+        finally:
+            installed.valkey.resume()
+    await finally_(lambda: _all_ready(installed))
+
+    assert statistics.quantiles(health, n=100)[98] < 0.1
+    assert max(echoes) < 0.5
+
+
+async def _measured(url: str, sockets: list[ClientConnection]) -> tuple[list[float], list[float]]:
+    """Ask for health and talk over sockets for a while; give the seconds each answer took."""
+    health: list[float] = []
+    echoes: list[float] = []
+    ends = time.monotonic() + VALKEY_AWAY_SECONDS
+    async with httpx.AsyncClient(timeout=5) as client:
+        while time.monotonic() < ends:
+            began = time.monotonic()
+            assert (await client.get(f"{url}/health")).status_code == 200
+            health.append(time.monotonic() - began)
+            echoes.append(await _echo(sockets[len(health) % len(sockets)]))
+            await asyncio.sleep(0.01)
+    return health, echoes
+
+
+async def _echo(socket: ClientConnection) -> float:
+    """Say something that is answered at once; give the seconds that took."""
+    began = time.monotonic()
+    await socket.send(json.dumps({"route": "none", "request_id": "echo"}))
+    async with asyncio.timeout(5):
+        while json.loads(await socket.recv()).get("request_id") != "echo":
+            pass
+    return time.monotonic() - began
+
+
+async def test_turns_that_run_while_valkey_is_frozen_past_their_lease_are_answered_once(
+    installed: Topology, caller: RestCaller, tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
+    async with asyncio.TaskGroup() as tasks:
+        held = Directives(hold=str(go)).prompt
+        asked = tasks.create_task(caller.ask("valkey", "valkey-1", held))
+        await begun(installed, "valkey-1")
+        installed.valkey.pause()
+        go.touch()
+        await asyncio.sleep(VALKEY_AWAY_SECONDS)
+        installed.valkey.resume()
+
+    assert asked.result().status == 200
+    assert await caller.poll("valkey-1") == asked.result()
+    assert len(commits_of(installed, "valkey-1")) == 1
+    session = await installed.session(SessionKey(USER, "valkey"))
+    assert [record.request_id for record in session.history] == ["valkey-1"]
+
+
+async def test_a_turn_that_ends_its_process_on_every_attempt_is_answered_and_buried(
+    installed: Topology, caller: RestCaller
+) -> None:
+    runner = installed.of(Kind.RUNNER)[0]
+    async with replaced_as_they_end(installed, Kind.RUNNER):
+        answer = await caller.ask("crashing", "crashing-1", Directives(crashes=True).prompt)
+        following = await caller.ask("crashing", "crashing-2", Directives().prompt)
+
+    assert (answer.status, answer.code) == (500, "agent_failed")
+    assert following.status == 200
+    assert await caller.poll("crashing-1") == answer
+    letters = await dead_letters(runner.server)
+    assert [letter["request_id"] for letter in letters] == ["crashing-1"]
+    await runner.server.has_queued(running=0, waiting=0)
