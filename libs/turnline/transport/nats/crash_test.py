@@ -7,10 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from turnline.protocol.clock import SystemClock
+from turnline.protocol.codec import encode
 from turnline.testing.conformance.transport.envelopes import request
 from turnline.testing.servers.nats import NatsServer
 from turnline.transport.nats import NatsTransport
 from turnline.transport.nats.harness import options_for
+from turnline.transport.nats.held import Held
+from turnline.transport.nats.intake import CREDIT_AFTER_SECONDS
 
 LEASE_SECONDS = 3.0
 CHILD = Path(__file__).with_name("holder_child.py")
@@ -55,3 +58,44 @@ async def hold_and_die(url: str, name: str) -> None:
     finally:
         child.kill()
         await child.wait()
+
+
+async def test_a_turn_that_was_parked_and_started_has_spent_its_attempt_when_it_is_dropped(
+    server: NatsServer,
+) -> None:
+    options = replace(options_for(server.url), ack_wait=2.0)
+    async with (
+        NatsTransport(options, SystemClock()) as transport,
+        transport.input.consumer() as reader,
+        asyncio.timeout(20.0),
+        asyncio.TaskGroup() as tasks,
+    ):
+        await transport.input.send(request("session", "first"))
+        await transport.input.send(request("session", "second"))
+        first = await reader.receive()
+        waiting = tasks.create_task(reader.receive())
+        await asyncio.sleep(CREDIT_AFTER_SECONDS + 0.6)  # parked, and credited
+        await first.ack()
+        assert (await waiting).attempt == 1
+        again = await reader.receive()  # nobody settled or renewed it
+        assert (again.envelope.request_id, again.attempt) == ("second", 2)
+
+
+async def test_a_message_buried_again_after_a_crash_has_one_letter(server: NatsServer) -> None:
+    async with NatsTransport(options_for(server.url), SystemClock()) as transport:
+        held = Held(
+            reply="$JS.ACK.x",
+            consumer="all",
+            delivered=3,
+            sequence=7,
+            stamp=1_700_000_000_000_000_000,
+            subject="in.0.session",
+            raw=encode(request("session", "turn")),
+            lease_until=0.0,
+        )
+        letters = transport.input.dead_letters
+        await letters.add(held, "gave up")
+        held.delivered = 4
+        await letters.add(held, "gave up")
+        (letter,) = await letters.list()
+        assert (letter.attempt, letter.reason) == (4, "gave up")

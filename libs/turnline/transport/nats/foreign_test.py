@@ -171,6 +171,32 @@ async def test_turns_parked_by_a_process_that_got_busy_go_to_another(server: Nat
     assert [(d.envelope.request_id, d.attempt) for d in seen] == [("second", 1), ("third", 1)]
 
 
+@pytest.mark.parametrize("reader_stays", [True, False])
+async def test_a_turn_whose_head_went_without_a_word_is_found(
+    server: NatsServer, api: JetStream, reader_stays: bool
+) -> None:
+    options = replace(options_for(server.url), ack_wait=30.0)
+    async with (
+        NatsTransport(options, SystemClock()) as one,
+        NatsTransport(options, SystemClock()) as other,
+        one.input.consumer() as reader,
+        other.input.consumer() as other_reader,
+        asyncio.timeout(15.0),
+        asyncio.TaskGroup() as tasks,
+    ):
+        await one.input.send(request("session", "first"))
+        await one.input.send(request("session", "second"))
+        await reader.receive()
+        waiting = tasks.create_task(reader.receive())
+        await asyncio.sleep(CALM_SECONDS)  # parks the second
+        if not reader_stays:
+            waiting.cancel()
+        await api.delete(options.input.stream, 1)  # an operator's hand, or its age
+        async with asyncio.timeout(6.0):
+            delivery = await (waiting if reader_stays else other_reader.receive())
+        assert (delivery.envelope.request_id, delivery.attempt) == ("second", 1)
+
+
 async def test_a_turn_that_ends_elsewhere_wakes_the_next_one_here_at_once(
     server: NatsServer,
 ) -> None:
