@@ -36,6 +36,7 @@ class History:
         starts / commits: of agents and by runners, where both are known.
         readings: every answer anybody was given for a turn.
         sockets: every frame of each client socket, in the order read.
+        waits: seconds a caller was busy with a turn, by request id.
         complaints: what callers say was wrong, such as having waited in vain.
     """
 
@@ -48,6 +49,7 @@ class History:
     commits: list[Moment] = field(default_factory=list)
     readings: dict[str, list[StoredReply]] = field(default_factory=dict)
     sockets: list[list[dict[str, Any]]] = field(default_factory=list)
+    waits: dict[str, float] = field(default_factory=dict)
     complaints: list[str] = field(default_factory=list)
     _tick: int = 0
 

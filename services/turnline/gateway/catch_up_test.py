@@ -12,10 +12,10 @@ from turnline.store import StoredReply
 
 
 @asynccontextmanager
-async def refreshing(rig: Served) -> AsyncIterator[None]:
-    """Refresh sockets all the time, where a pod does it once a minute."""
+async def catching_up(rig: Served) -> AsyncIterator[None]:
+    """Catch up all the time, where a pod does it every few seconds."""
     async with asyncio.TaskGroup() as tasks:
-        task = tasks.create_task(rig.hub.refresh(0.001, rig.gateway.follower.catch_up))
+        task = tasks.create_task(rig.hub.visit_all(0.001, rig.gateway.follower.catch_up))
         yield
         task.cancel()
 
@@ -37,7 +37,7 @@ async def test_an_asker_gets_an_answer_that_was_not_pushed_here() -> None:
     async with served() as rig, rig.connect() as talk:
         await talk.ask(request_id="r", body=BODY)
         turn = await rig.take()
-        async with refreshing(rig):
+        async with catching_up(rig):
             await keep(rig, turn, "kept")
             frame = await talk.hear()
 
@@ -50,7 +50,7 @@ async def test_a_stream_that_missed_its_end_gets_it_with_the_whole_text(seen: in
         turn = await start_streaming(rig, talk)
         await rig.stream(turn, 0, *"ab"[:seen])
         before = [await talk.hear() for _ in range(seen)]
-        async with refreshing(rig):
+        async with catching_up(rig):
             await keep(rig, turn, "abcd", count=4)
             end = await talk.hear()
 
@@ -62,7 +62,7 @@ async def test_an_end_that_is_pushed_as_well_comes_once() -> None:
     async with served() as rig, rig.connect() as talk:
         await talk.ask(request_id="r", body=BODY)
         turn = await rig.take()
-        async with refreshing(rig):
+        async with catching_up(rig):
             await keep(rig, turn, "kept")
             first = await talk.hear()
             await rig.reply(turn, "kept")
@@ -76,7 +76,7 @@ async def test_a_turn_that_still_runs_brings_nothing() -> None:
     async with served() as rig, rig.connect() as talk:
         await talk.ask(request_id="r", body=BODY)
         turn = await rig.take()
-        async with refreshing(rig):
+        async with catching_up(rig):
             following = await talk.ask(route="no such route")
             await rig.reply(turn, "in time")
             end = await talk.hear()

@@ -15,7 +15,7 @@ _log = get_logger("gateway")
 SERVICE_RESTART = 1012
 SERVICE_RESTART_REASON = "server restarting; reconnect"
 
-CatchUp = Callable[[Socket], Awaitable[None]]
+Visit = Callable[[Socket], Awaitable[None]]
 
 _LAST_FRAMES_SECONDS = 0.5
 
@@ -79,25 +79,27 @@ class Hub:
         except (StoreUnavailableError, TimeoutError):
             _log.warning("dependency.unavailable", dependency="connection store")
 
-    async def refresh(self, every: float, catch_up: CatchUp | None = None) -> None:
+    async def refresh(self, every: float) -> None:
         """Keep the mappings of held sockets alive, every so many seconds, until cancelled.
 
         Brings back the mappings of a store that has lost them, and collects what was held because
         this pod could not be reached.
+        """
+        await self.visit_all(every, self._record)
 
-        Args:
-            catch_up: sends a socket what its user was pushed elsewhere in the meantime.
+    async def visit_all(self, every: float, visit: Visit) -> None:
+        """Do something with each held socket, every so many seconds, until cancelled.
+
+        A store that is away ends a round, and the next one begins in time.
         """
         while True:
             await asyncio.sleep(every)
             try:
                 for connection_id in list(self._sockets):
                     if (socket := self._sockets.get(connection_id)) is not None:
-                        await self._record(socket)
-                        if catch_up is not None:
-                            await catch_up(socket)
+                        await visit(socket)
             except StoreUnavailableError:
-                _log.warning("dependency.unavailable", dependency="connection store")
+                _log.warning("dependency.unavailable", dependency="store")
 
     async def close_all(self, *, spread: float) -> None:
         """Tell every client to reconnect, spread over so many seconds.

@@ -1,5 +1,6 @@
 """Puts a gateway together: the hub of sockets and the endpoint that serves them."""
 
+import asyncio
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,9 @@ ROUTE_SECONDS = 30.0
 IDLE_SECONDS = 600.0
 # Also how long users stay unreachable after the store lost its mappings.
 REFRESH_SECONDS = 60.0
+# How long an asker may wait for an end that was pushed while its pod could not be reached; each
+# waiting turn costs the response store a read as often.
+CATCH_UP_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +40,9 @@ class Gateway:
 
     async def refresh(self) -> None:
         """Keep the mappings of held sockets alive, and bring what they missed, until cancelled."""
-        await self.hub.refresh(self.refresh_seconds, self.follower.catch_up)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.hub.refresh(self.refresh_seconds))
+            tasks.create_task(self.hub.visit_all(CATCH_UP_SECONDS, self.follower.catch_up))
 
 
 def open_hub(settings: Settings, backends: Backends, *, endpoint: str) -> Hub:

@@ -52,9 +52,11 @@ async def _plays_well(seed: int, logs: Path, size: Size) -> bool:
         history, befallen = await suffer(installed, seed, size)
     faults = faults_of(history)
     print(f"seed {seed}: {len(history.accepted)} turns, {len(history.starts)} runs, ", end="")
-    print(f"{time.monotonic() - began:.0f} s, {len(faults)} faults", flush=True)
-    for line in [*map(str, befallen), *(f"  FAULT {fault}" for fault in faults)]:
-        print(f"  {line}", flush=True)
+    print(f"{time.monotonic() - began:.0f} s, {len(faults)} faults")
+    slowest = sorted(history.waits.items(), key=lambda wait: -wait[1])[:3]
+    for line in [*map(str, befallen), *(f"FAULT {fault}" for fault in faults)]:
+        print(f"  {line}")
+    print("  slowest:", ", ".join(f"{name} {wait:.1f} s" for name, wait in slowest), flush=True)
     return not faults
 
 

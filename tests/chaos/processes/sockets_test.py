@@ -157,7 +157,7 @@ async def _is_unmapped(installed: Topology, user: str, endpoint: str) -> bool:
     return endpoint not in await mapped(installed, user)
 
 
-async def test_an_asker_whose_gateway_was_out_of_reach_gets_every_answer_within_a_minute(
+async def test_an_asker_whose_gateway_was_out_of_reach_soon_gets_every_answer(
     installed: Topology, user: str, tmp_path: Path
 ) -> None:
     frozen, other = installed.of(Kind.GATEWAY)
@@ -186,7 +186,7 @@ async def hear_ends(socket: ClientConnection, count: int) -> dict[str, str]:
     """Hear the answers of so many turns, by request id."""
     ends: dict[str, str] = {}
     while len(ends) < count:
-        frame = (await hear_end(socket, within=60))[-1]
+        frame = (await hear_end(socket, within=15))[-1]
         ends[frame["request_id"]] = frame["result"]
     return ends
 

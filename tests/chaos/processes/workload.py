@@ -6,6 +6,7 @@ of acceptance is known.  Everything a client sees goes into the history that the
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -140,7 +141,9 @@ class Workload:
             async with asyncio.TaskGroup() as beside:
                 for asked in plan.turns:
                     await asyncio.sleep(asked.pause)
+                    began = time.monotonic()
                     await self._turn(plan, asked, rest, socket, beside)
+                    self.history.waits[asked.request] = time.monotonic() - began
             if socket.connections:
                 await socket.hear(0.3)
         finally:
