@@ -7,7 +7,6 @@ pulls anew.
 """
 
 import asyncio
-import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
@@ -23,7 +22,7 @@ from turnline.transport.nats.credits import Credits
 from turnline.transport.nats.held import Held, held_of
 from turnline.transport.nats.lanes import Lanes
 from turnline.transport.nats.leases import Leases
-from turnline.transport.nats.pulls import Pull, Pulls
+from turnline.transport.nats.pulls import Pulls
 from turnline.transport.nats.subjects import settled_subject
 
 PULL_SECONDS = 3.0
@@ -208,7 +207,7 @@ class Intake:
                 self._drop(waiter)
                 waiter.set_result(admitted)
         while self._wanted > 0 and self._looks is not None:
-            held = self._next_to_look_at()
+            held = self._spare.popleft()[0] if self._spare else self.lanes.take_due()
             if held is None:
                 return
             self._looking += 1
@@ -218,9 +217,6 @@ class Intake:
     def _first_waiter(self) -> _Waiter | None:
         # One that was cancelled stands here until its reader ran.
         return next((waiter for waiter in self._waiters if not waiter.done()), None)
-
-    def _next_to_look_at(self) -> Held | None:
-        return self._spare.popleft()[0] if self._spare else self.lanes.take_due()
 
     async def _look(self, held: Held) -> None:
         envelope = None
@@ -293,7 +289,7 @@ class Intake:
         for pull in self._pulls.wanted(self._wanted, self._clock.monotonic()):
             await self._connection.publish(
                 f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{pull.consumer}",
-                _body(pull),
+                pull.body,
                 reply=f"{self._inbox}.{pull.number}",
             )
 
@@ -400,12 +396,6 @@ async def _admit_nothing(_: Held) -> Envelope | None:
 def _status(message: Msg) -> tuple[int, str]:
     number = message.subject.rpartition(".")[2]
     return int(number) if number.isdigit() else 0, (message.headers or {}).get("Status", "")
-
-
-def _body(pull: Pull) -> bytes:
-    if pull.wait_seconds:
-        return json.dumps({"batch": 1, "expires": round(pull.wait_seconds * 1e9)}).encode()
-    return b'{"batch": 1, "no_wait": true}'
 
 
 async def _all(calls: Iterable[Coroutine[None, None, None]]) -> None:

@@ -29,6 +29,13 @@ class Pull:
     consumer: str
     wait_seconds: float
 
+    @property
+    def body(self) -> bytes:
+        """The request as the server reads it."""
+        if self.wait_seconds:
+            return b'{"batch": 1, "expires": %d}' % round(self.wait_seconds * 1e9)
+        return b'{"batch": 1, "no_wait": true}'
+
 
 class Pulls:
     """The open pulls of one queue."""
