@@ -7,6 +7,7 @@ pulls anew.
 """
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
@@ -99,11 +100,7 @@ class Intake:
             async with asyncio.timeout(_CLOSE_SECONDS):
                 if self._ear is not None:
                     await self._connection.unlisten(self._ear)
-                self._unpark(self.lanes)
-                while self._ready:
-                    self.hand_back(self._ready.popleft()[0][0])
-                while self._spare:
-                    self.hand_back(self._spare.popleft()[0])
+                self._let_go(math.inf)
                 await self._hand_all_back()
 
     def check_open(self) -> None:
