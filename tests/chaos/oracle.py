@@ -254,6 +254,6 @@ def _end_faults(place: _Place, frame: dict[str, Any]) -> list[str]:
 
 def _missing_before(place: _Place, frame: dict[str, Any]) -> list[str]:
     whole = "result" in frame or "error" in frame
-    if whole or frame.get("index") == place.index + 1:
+    if whole or (frame["attempt"], frame["index"]) == (place.attempt or 1, place.index + 1):
         return []
-    return [f"{frame['request_id']}: the end is {frame.get('index')}, after piece {place.index}"]
+    return [f"{frame['request_id']}: the end is {frame['index']}, after piece {place.index}"]

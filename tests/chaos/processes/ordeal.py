@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -27,8 +28,18 @@ class Size:
     seconds: float = 10.0
 
 
-async def suffer(installed: Topology, seed: int, size: Size) -> tuple[History, list[Mishap]]:
-    """Play a seed and give what was seen, and what befell."""
+async def _nothing() -> None:
+    """Befalls where nothing further does."""
+
+
+async def suffer(
+    installed: Topology, seed: int, size: Size, *, beside: Callable[[], Awaitable[None]] = _nothing
+) -> tuple[History, list[Mishap]]:
+    """Play a seed and give what was seen, and what befell.
+
+    Args:
+        beside: a further mishap, which begins with the rest.
+    """
     rng = random.Random(seed)
     scratch = installed.directory / f"seed{seed}"
     scratch.mkdir()
@@ -46,6 +57,7 @@ async def suffer(installed: Topology, seed: int, size: Size) -> tuple[History, l
             for mishap in befalling:
                 tasks.create_task(_befall(installed, mishap))
             tasks.create_task(work.play(plans))
+            await beside()
         await work.read_all_again()
         await _note_the_rest(installed, work)
     return work.history, befalling

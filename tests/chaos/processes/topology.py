@@ -22,7 +22,7 @@ from turnline.protocol import SessionKey
 from turnline.protocol.clock import SystemClock
 from turnline.store import New, Session
 from turnline.store.registry import Stores, open_stores
-from turnline.testing.servers.nats import NatsServer
+from turnline.testing.servers.nats import NatsCluster, NatsServer
 from turnline.testing.servers.tcp_proxy import TcpProxy
 from turnline.testing.servers.valkey import ValkeyServer, running_valkey
 
@@ -113,14 +113,20 @@ class Topology:
     """
 
     directory: Path
-    nats: NatsServer
     valkey: ValkeyServer
     settings: Block
+    single_nats: NatsServer | None
     pods: list[Pod] = field(default_factory=list)
     proxies: dict[Kind, Proxies] = field(default_factory=dict)
     nats_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     valkey_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _started: int = 0
+
+    @property
+    def nats(self) -> NatsServer:
+        """The one NATS server, where there is one."""
+        assert self.single_nats is not None
+        return self.single_nats
 
     @property
     def agent_entries(self) -> list[agent_log.Entry]:
@@ -206,22 +212,27 @@ class Topology:
 
 @asynccontextmanager
 async def topology(
-    directory: Path, settings: Block | None = None, *, proxied: Iterable[Kind] = ()
+    directory: Path,
+    settings: Block | None = None,
+    *,
+    proxied: Iterable[Kind] = (),
+    cluster: NatsCluster | None = None,
 ) -> AsyncIterator[Topology]:
     """Run NATS and Valkey for the length of a block; the services are the test's to start.
 
     Args:
         settings: blocks laid over the usual ones.
         proxied: kinds whose processes reach NATS and Valkey through proxies.
+        cluster: the NATS to use; None: one server that lives as long as the block.
     """
     async with AsyncExitStack() as stack:
         valkey = stack.enter_context(running_valkey(*DURABLE))
-        nats = await stack.enter_async_context(NatsServer())
-        usual = usual_settings(nats.url, valkey.url)
-        installed = Topology(directory, nats, valkey, merged(usual, settings or {}))
+        nats = None if cluster else await stack.enter_async_context(NatsServer())
+        usual = usual_settings(nats.url if nats else cluster.url if cluster else "", valkey.url)
+        installed = Topology(directory, valkey, merged(usual, settings or {}), nats)
         for kind in proxied:
             installed.proxies[kind] = Proxies(
-                nats=await stack.enter_async_context(TcpProxy(nats.port)),
+                nats=await stack.enter_async_context(TcpProxy(installed.nats.port)),
                 valkey=await stack.enter_async_context(TcpProxy(valkey.port)),
             )
         stack.push_async_callback(installed.close)
