@@ -151,23 +151,29 @@ class SocketClient:
                 continue
             match frame["type"]:
                 case "CHAT_QUEUED":
-                    if not turn.queued:
-                        turn.queued = True
-                        turn.accepted()
+                    self._take_as_queued(turn)
                 case "SYSTEM_RESPONSE" if frame["status"] == "FAILED":
                     if frame.get("retry") == "never" and not turn.queued:
                         return frame
                     return None
                 case "CHAT_RESPONSE":
+                    self._take_as_queued(turn)
                     turn.frames.append(frame)
                     return frame
                 case "STREAM_CHUNK":
+                    self._take_as_queued(turn)
                     turn.frames.append(frame)
                     if frame.get("done"):
                         return frame
                     self._move(turn, frame)
                 case _:
                     pass
+
+    def _take_as_queued(self, turn: SocketTurn) -> None:
+        """Note that the turn was accepted: by its CHAT_QUEUED, or by what would not come else."""
+        if not turn.queued:
+            turn.queued = True
+            turn.accepted()
 
     def _move(self, turn: SocketTurn, frame: JsonFrame) -> None:
         if "index" in frame:
