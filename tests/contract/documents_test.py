@@ -21,14 +21,18 @@ def named_tests(text: str) -> Iterator[tuple[str, str]]:
     for quoted in _QUOTED.findall(text):
         path, _, name = quoted.partition("::")
         if path.endswith("_test.py"):
-            file = Path(path).name
+            file = path
         if name or quoted.startswith("…"):
             yield file, name or quoted.removeprefix("…")
 
 
 def names_in(file: str) -> set[str]:
+    """The tests of a file, named by its path or, if there is only one of it, by its name."""
     (path,) = [
-        found for root in ("libs", "services", "tests") for found in (ROOT / root).rglob(file)
+        found
+        for root in ("libs", "services", "tests")
+        for found in (ROOT / root).rglob(Path(file).name)
+        if found.as_posix().endswith(f"/{file}")
     ]
     return set(re.findall(r"def (test_\w+)", path.read_text(encoding="utf-8")))
 
