@@ -5,7 +5,6 @@ Leases and pauses end by one timer per queue, whatever the number of messages.
 """
 
 import asyncio
-import logging
 import math
 from collections import OrderedDict
 
@@ -13,10 +12,11 @@ from turnline.errors import FencedError, TransportUnavailableError, UndecodableE
 from turnline.protocol import Envelope
 from turnline.protocol.clock import Clock, Timer
 from turnline.protocol.json_body import decode_any
+from turnline.telemetry import get_logger
 from turnline.transport.in_memory.backlog import Backlog, Lease
 from turnline.transport.in_memory.shelf import Shelf
 
-_log = logging.getLogger(__name__)
+_log = get_logger("transport")
 
 Leased = tuple[Lease, Envelope]
 
@@ -183,7 +183,12 @@ class Dispatcher:
             try:
                 envelope = decode_any(lease.message.raw, {})
             except UndecodableError as error:
-                _log.error("message.undecodable", extra={"queue": self._name})
+                _log.error(
+                    "message.undecodable",
+                    queue=self._name,
+                    reason=error.message,
+                    size=len(lease.message.raw),
+                )
                 self._shelve(lease, None, error.message, now)
                 continue
             self._arm()

@@ -1,13 +1,13 @@
 """One queue in memory and its readers; see `turnline.transport.Queue`."""
 
 import asyncio
-import logging
 from typing import Self
 
 from turnline.errors import PayloadTooLargeError, TransportUnavailableError
 from turnline.protocol import Envelope
 from turnline.protocol.clock import Clock
 from turnline.protocol.codec import encode
+from turnline.telemetry import get_logger
 from turnline.transport.in_memory.backlog import Backlog
 from turnline.transport.in_memory.dead_letters import InMemoryDeadLetters
 from turnline.transport.in_memory.dedup import DedupWindow
@@ -17,7 +17,7 @@ from turnline.transport.in_memory.options import InMemoryOptions
 from turnline.transport.in_memory.shelf import Shelf
 from turnline.transport.port import Capabilities, QueueStats
 
-_log = logging.getLogger(__name__)
+_log = get_logger("transport")
 
 
 class InMemoryQueue:
@@ -118,7 +118,7 @@ class InMemoryQueue:
     def _warn_of_dedup(self) -> None:
         if not self._warned_of_dedup:
             self._warned_of_dedup = True
-            _log.warning("dedup.window_shortened", extra={"queue": self._name})
+            _log.warning("dedup.window_shortened", queue=self._name)
 
 
 class InMemoryConsumer:

@@ -1,15 +1,15 @@
 """Where given-up messages lie: bounded, oldest first.  Knows nothing of queues or asyncio."""
 
 import itertools
-import logging
 from collections import OrderedDict
 from collections.abc import Iterator
 
 from turnline.errors import NotFoundError
 from turnline.protocol import Envelope
+from turnline.telemetry import get_logger
 from turnline.transport.port import DeadLetter
 
-_log = logging.getLogger(__name__)
+_log = get_logger("transport")
 
 
 class Shelf:
@@ -88,12 +88,10 @@ class Shelf:
         request_id = dropped.envelope.request_id if dropped.envelope else ""
         _log.warning(
             "dead_letter.dropped",
-            extra={
-                "queue": self._queue_name,
-                "letter_id": dropped.id,
-                "request_id": request_id,
-                "limit": self._max_letters,
-            },
+            queue=self._queue_name,
+            letter_id=dropped.id,
+            request_id=request_id,
+            limit=self._max_letters,
         )
 
 

@@ -11,6 +11,7 @@ from turnline.config import Settings
 from turnline.errors import NotFoundError, QueueFullError, TransportUnavailableError
 from turnline.protocol import ChatRequest, Envelope
 from turnline.protocol.clock import SystemClock
+from turnline.telemetry import captured_logs
 from turnline.testing import FakeClock
 from turnline.transport.in_memory import (
     InMemoryOptions,
@@ -142,17 +143,19 @@ async def test_it_lives_in_real_time_too() -> None:
         assert (again.attempt, (await consumer.receive()).attempt) == (2, 3)
 
 
-async def test_a_dead_letter_that_gives_way_is_warned_of(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    async with _input(InMemoryOptions(max_dead_letters=1)) as queue, queue.consumer() as consumer:
-        for name in ("first", "second"):
-            await queue.send(_request("session", name))
-            await (await consumer.receive()).dead_letter("no use")
-    (record,) = [record for record in caplog.records if record.levelno == logging.WARNING]
-    assert record.message == "dead_letter.dropped"
-    assert vars(record)["request_id"] == "first"
-    assert "hello" not in str(vars(record))
+async def test_a_dead_letter_that_gives_way_is_warned_of() -> None:
+    with captured_logs(level=logging.WARNING) as records:
+        async with (
+            _input(InMemoryOptions(max_dead_letters=1)) as queue,
+            queue.consumer() as consumer,
+        ):
+            for name in ("first", "second"):
+                await queue.send(_request("session", name))
+                await (await consumer.receive()).dead_letter("no use")
+    (record,) = records
+    assert record["event"] == "dead_letter.dropped"
+    assert record["request_id"] == "first"
+    assert "hello" not in str(record)
 
 
 async def test_heavy_dead_letters_give_way_before_there_are_too_many() -> None:
@@ -171,13 +174,12 @@ async def test_heavy_dead_letters_give_way_before_there_are_too_many() -> None:
         assert await queue.dead_letters.purge() == 2
 
 
-async def test_a_shortened_dedup_window_is_warned_of_once(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    async with _input(InMemoryOptions(max_dedup_ids=1)) as queue:
-        for number in range(4):
-            await queue.send(_request("session", f"turn-{number}"))
-    assert [record.message for record in caplog.records] == ["dedup.window_shortened"]
+async def test_a_shortened_dedup_window_is_warned_of_once() -> None:
+    with captured_logs(level=logging.WARNING) as records:
+        async with _input(InMemoryOptions(max_dedup_ids=1)) as queue:
+            for number in range(4):
+                await queue.send(_request("session", f"turn-{number}"))
+    assert [record["event"] for record in records] == ["dedup.window_shortened"]
 
 
 async def test_injected_bytes_count_against_the_bounds() -> None:

@@ -6,7 +6,6 @@ What must exist on each new connection (subscriptions) is declared once, with `l
 
 import asyncio
 import itertools
-import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -16,10 +15,11 @@ from nats.aio.msg import Msg
 
 from turnline.errors import ConfigurationError, TransportUnavailableError
 from turnline.protocol.clock import Clock
+from turnline.telemetry import get_logger
 from turnline.transport.nats.client import Callback, Link, connect, unavailable
 from turnline.transport.nats.options import ServerOptions
 
-_log = logging.getLogger(__name__)
+_log = get_logger("transport")
 
 PING_EVERY_SECONDS = 2.5
 PING_SECONDS = 5.0
@@ -103,14 +103,13 @@ class Connection:
             began = self._clock.monotonic()
             self._link = None
             self._fail_answers()
-            _log.warning(
-                "dependency.unavailable", extra={"dependency": "nats", "reason": "connection lost"}
-            )
+            _log.warning("dependency.unavailable", dependency="nats", reason="connection lost")
             await link.close()
             await self._come_back()
             _log.info(
                 "dependency.recovered",
-                extra={"dependency": "nats", "seconds": self._clock.monotonic() - began},
+                dependency="nats",
+                seconds=round(self._clock.monotonic() - began, 3),
             )
 
     def when_up(self, callback: Callable[[], None]) -> None:
@@ -245,7 +244,7 @@ class Connection:
         """Log why there is no connection, unless that was the last thing said."""
         reason = error.faults[0] if isinstance(error, ConfigurationError) else error.message
         if reason != told:
-            _log.warning("dependency.unavailable", extra={"dependency": "nats", "reason": reason})
+            _log.warning("dependency.unavailable", dependency="nats", reason=reason)
         return reason
 
     async def _use(self, link: Link) -> None:

@@ -4,7 +4,6 @@ A letter lies on a subject named after the message it was, and a subject holds o
 burying a message again after a crash replaces its letter.  Its id is its sequence.
 """
 
-import logging
 import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote, unquote
@@ -18,13 +17,14 @@ from turnline.protocol import ChatRequest, Envelope
 from turnline.protocol.clock import Clock
 from turnline.protocol.codec import encode
 from turnline.protocol.json_body import decode_any
+from turnline.telemetry import get_logger
 from turnline.transport.nats.held import Held
 from turnline.transport.nats.jetstream import JetStream, Stored
 from turnline.transport.nats.outbox import Outbox
 from turnline.transport.nats.subjects import dead_stream, subject_token
 from turnline.transport.port import DeadLetter
 
-_log = logging.getLogger(__name__)
+_log = get_logger("transport")
 
 REASON = "Turnline-Reason"
 ATTEMPT = "Turnline-Attempt"
@@ -123,11 +123,9 @@ class NatsDeadLetters:
         if info is not None and info["state"]["messages"] >= self._limit:
             _log.warning(
                 "dead_letter.dropped",
-                extra={
-                    "queue": self._name,
-                    "letter_id": str(info["state"]["first_seq"]),
-                    "limit": self._limit,
-                },
+                queue=self._name,
+                letter_id=str(info["state"]["first_seq"]),
+                limit=self._limit,
             )
 
 

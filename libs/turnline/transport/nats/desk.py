@@ -3,11 +3,10 @@
 One per queue, shared by its readers and their deliveries.
 """
 
-import logging
-
 from turnline.errors import FencedError, UndecodableError
 from turnline.protocol import Envelope
 from turnline.protocol.json_body import decode_any
+from turnline.telemetry import get_logger
 from turnline.transport.nats.connection import Connection
 from turnline.transport.nats.credits import Credits
 from turnline.transport.nats.dead_letters import NatsDeadLetters
@@ -18,7 +17,7 @@ from turnline.transport.nats.leases import ACK, TERM, Leases
 from turnline.transport.nats.outbox import Outbox
 from turnline.transport.nats.subjects import settled_subject
 
-_log = logging.getLogger(__name__)
+_log = get_logger("transport")
 
 
 class Desk:
@@ -119,7 +118,9 @@ class Desk:
         except UndecodableError as error:
             _log.error(
                 "message.undecodable",
-                extra={"queue": self._name, "reason": error.message, "size": len(held.raw)},
+                queue=self._name,
+                reason=error.message,
+                size=len(held.raw),
             )
             await self.bury(held, error.message)
             return None

@@ -16,6 +16,7 @@ from cryptography.x509.oid import NameOID
 
 from turnline.errors import ConfigurationError
 from turnline.protocol.clock import SystemClock
+from turnline.telemetry import captured_logs
 from turnline.testing.conformance.transport.envelopes import request
 from turnline.testing.servers.nats import NatsServer
 from turnline.transport.nats import NatsOptions, NatsTransport
@@ -114,10 +115,11 @@ async def test_wrong_credentials_stop_start_up_and_are_not_repeated(
 ) -> None:
     caplog.set_level(logging.DEBUG)
 
-    fault = await fault_of(with_user(guarded, user))
+    with captured_logs() as records:
+        fault = await fault_of(with_user(guarded, user))
 
     assert "refuses these credentials" in fault and "execution.queues.nats.url" in fault
-    assert "wrong-password" not in fault + caplog.text
+    assert "wrong-password" not in fault + caplog.text + str(records)
 
 
 async def test_no_credentials_where_some_are_needed_stop_start_up(guarded: NatsServer) -> None:

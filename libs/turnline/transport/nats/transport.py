@@ -1,12 +1,12 @@
 """Both queues over one connection; see `turnline.transport.Transport`."""
 
 import asyncio
-import logging
 from contextlib import AsyncExitStack
 from typing import Self
 
 from turnline.config import Settings
 from turnline.protocol.clock import Clock
+from turnline.telemetry import get_logger
 from turnline.transport.nats import provision
 from turnline.transport.nats.connection import Connection
 from turnline.transport.nats.jetstream import JetStream
@@ -14,7 +14,7 @@ from turnline.transport.nats.options import NatsOptions, options_from
 from turnline.transport.nats.queue import NatsQueue
 from turnline.transport.nats.topology import consumers_of, topology_of
 
-_log = logging.getLogger(__name__)
+_log = get_logger("transport")
 
 
 class NatsTransport:
@@ -89,13 +89,11 @@ class NatsTransport:
         for queue in options.queues:
             _log.info(
                 "transport.consumers",
-                extra={
-                    "queue": queue.name,
-                    "partitions": options.partitions,
-                    "consumers": queue.no_of_consumers,
-                    "server_consumers": len(consumers_of(options, queue)),
-                    "limit": _limit(options),
-                },
+                queue=queue.name,
+                partitions=options.partitions,
+                consumers=queue.no_of_consumers,
+                server_consumers=len(consumers_of(options, queue)),
+                limit=_limit(options),
             )
 
 
