@@ -97,8 +97,8 @@ class Connection:
 
     async def run(self) -> None:
         """Watch the connection and make a new one when it is lost; ends when cancelled."""
-        while True:
-            link = self._live()
+        # One that was lost before it was looked at, at the start or in a quick row, is made anew.
+        while (link := self._link) is not None:
             await self._watch(link)
             began = self._clock.monotonic()
             self._link = None

@@ -16,6 +16,7 @@ from turnline.testing.servers.tcp_proxy import TcpProxy
 from turnline.transport import Delivery, Transport
 from turnline.transport.nats import NatsOptions, NatsTransport, ServerOptions
 from turnline.transport.nats.client import connect
+from turnline.transport.nats.connection import Connection
 from turnline.transport.nats.harness import RealTime, options_for
 
 
@@ -149,6 +150,26 @@ async def test_a_ping_whose_waiter_gave_up_leaves_the_connection_of_use(
         await came.wait()
     assert link.is_up
     await link.close()
+
+
+async def test_a_connection_lost_before_anybody_watched_it_is_made_anew(
+    own_server: NatsServer,
+) -> None:
+    connection, back = Connection(quick(own_server.url).server, SystemClock()), asyncio.Event()
+    connection.when_up(back.set)
+    await connection.open()
+    await own_server.restart(hard=True)
+    with pytest.raises(TransportUnavailableError):
+        async with asyncio.timeout(5):
+            while True:
+                await connection.check()
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(connection.run())
+        await back.wait()
+        await connection.check()
+        running.cancel()
+    await connection.close()
 
 
 async def ignore(_: Msg) -> None:
