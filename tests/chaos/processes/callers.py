@@ -156,7 +156,7 @@ class RestCaller:
             await answer.aread()
             if answer.status_code not in BUSY:
                 heard()
-                yield "", {"status_code": answer.status_code, "body": answer.json()}
+                yield "", {"status_code": answer.status_code, "body": _answer(answer).body}
 
     async def _until_answered(
         self,
@@ -183,7 +183,7 @@ class RestCaller:
                     pass
                 else:
                     if answer.status_code not in BUSY:
-                        return Answer(status=answer.status_code, body=answer.json())
+                        return _answer(answer)
             await asyncio.sleep(self.rng.uniform(0.5, 1) * PAUSE_SECONDS)
         raise UnansweredError(f"{method} {json_body or params} was not answered")
 
@@ -199,6 +199,15 @@ async def _parsed(answer: httpx.Response) -> AsyncIterator[tuple[str, dict[str, 
             at = line[4:]
         elif line.startswith("data: ") and not _sent_away(event := json.loads(line[6:])):
             yield at, event
+
+
+def _answer(response: httpx.Response) -> Answer:
+    """Read an answer; one that is no JSON, which none may be, shows as an error of its own code."""
+    try:
+        body = response.json()
+    except ValueError:
+        body = {"detail": {"error": response.text, "code": "no-json"}}
+    return Answer(status=response.status_code, body=body)
 
 
 def _body(session: str, request: str, prompt: str) -> dict[str, str]:

@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import pytest_asyncio
 from websockets.asyncio.client import ClientConnection, connect
@@ -26,8 +28,9 @@ from chaos.processes.observed import (
 from chaos.processes.ordeal import SHORT_LEASES
 from chaos.processes.readings import reply_of, stream_of
 from chaos.processes.sockets import SocketClient, SocketTurn
-from chaos.processes.topology import Kind, Pod, Topology, merged, topology
+from chaos.processes.topology import PUSH_TOKEN, Kind, Pod, Topology, merged, topology
 from e2e.tokens import token_for
+from turnline.push import PUSH_TOKEN_HEADER
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -155,6 +158,28 @@ async def test_a_killed_gateways_mapping_goes_and_delays_nobody(
 
 async def _is_unmapped(installed: Topology, user: str, endpoint: str) -> bool:
     return endpoint not in await mapped(installed, user)
+
+
+async def test_the_push_endpoint_reaches_a_user_whose_other_gateway_is_dead(
+    installed: Topology, user: str
+) -> None:
+    dead, other = installed.of(Kind.GATEWAY)
+    [endpoint] = installed.of(Kind.PUSH_ENDPOINT) or [await installed.start(Kind.PUSH_ENDPOINT)]
+    async with socket_to(dead, user), socket_to(other, user) as socket:
+        await finally_(lambda: _both_mapped(installed, user))
+        dead.kill()
+        await dead.ended()
+        began = time.monotonic()
+        headers = {PUSH_TOKEN_HEADER: PUSH_TOKEN}
+        body = {"user_id": user, "messages": [{"n": 1}, {"n": 2}]}
+        async with httpx.AsyncClient(base_url=endpoint.server.url, headers=headers) as client:
+            answer = await client.post("/internal/push/user", json=body)
+        frames = [await hear(socket), await hear(socket)]
+        seconds = time.monotonic() - began
+
+    assert answer.json() == {"status": "SUCCESS", "reached": 1}
+    assert frames == [{"n": 1}, {"n": 2}]
+    assert seconds < 2
 
 
 async def test_an_asker_whose_gateway_was_out_of_reach_soon_gets_every_answer(

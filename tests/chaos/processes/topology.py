@@ -108,6 +108,7 @@ class Topology:
 
     Attributes:
         settings: what every process is started with, as nested blocks.
+        agents: the file of the runners' agents.
         proxies: those of the kinds that have one.
         nats_turn / valkey_turn: held by whoever breaks that server.
     """
@@ -116,6 +117,7 @@ class Topology:
     valkey: ValkeyServer
     settings: Block
     single_nats: NatsServer | None
+    agents: Path = AGENTS
     pods: list[Pod] = field(default_factory=list)
     proxies: dict[Kind, Proxies] = field(default_factory=dict)
     nats_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -205,7 +207,7 @@ class Topology:
         return merged(self.settings, server_urls(nats, valkey))
 
     async def _launch(self, kind: Kind, name: str, settings: Mapping[str, str]) -> Server:
-        agents = ("--agents", str(AGENTS)) if kind is Kind.RUNNER else ()
+        agents = ("--agents", str(self.agents)) if kind is Kind.RUNNER else ()
         command = cli("serve", kind.value, *agents)
         return await launched(self.directory / name, *command, settings=settings)
 
