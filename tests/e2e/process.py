@@ -114,16 +114,22 @@ class Server:
         """Wait until it says that it is, or fail with what it logged."""
         async with asyncio.timeout(START_SECONDS):
             while not (lines := self.events("process.ready")):
-                if self.process.returncode is not None:
-                    raise AssertionError(f"ended with {self.process.returncode}: {self.stderr}")
-                await asyncio.sleep(CHECK_SECONDS)
+                await self._runs_on()
             self.port = lines[-1]["port"]
-            while not await self._says_ready():  # noqa: ASYNC110 - told when asked only
-                await asyncio.sleep(CHECK_SECONDS)
+            while not await self._says_ready():
+                await self._runs_on()
+
+    async def _runs_on(self) -> None:
+        await asyncio.sleep(CHECK_SECONDS)
+        if self.process.returncode is not None:
+            raise AssertionError(f"ended with {self.process.returncode}: {self.stderr}")
 
     async def _says_ready(self) -> bool:
         async with self.client() as client:
-            return (await client.get("/ready")).status_code == 200
+            try:
+                return (await client.get("/ready")).status_code == 200
+            except httpx.HTTPError:
+                return False
 
     async def is_draining(self) -> None:
         """Wait until it says that it drains."""

@@ -256,7 +256,6 @@ def usual_settings(nats_url: str, valkey_url: str) -> Block:
                 "type": "nats",
                 "nats": {
                     "auto_provision": True,
-                    "ack_wait": 10,
                     "partitions": 4,
                     "input_stream": f"{name}_IN",
                     "input_subject_prefix": f"{name}.req",
