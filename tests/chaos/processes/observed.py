@@ -64,11 +64,11 @@ def commits_of(installed: Topology, request: str) -> list[dict[str, Any]]:
     return [line for line in lines if line["request_id"] == request]
 
 
-async def dead_letters(server: Server) -> list[dict[str, Any]]:
-    """Ask a process for the dead letters of the input queue."""
+async def dead_letters(server: Server, queue: str = "input") -> list[dict[str, Any]]:
+    """Ask a process for the dead letters of a queue."""
     headers = {"authorization": f"Bearer {ADMIN_TOKEN}"}
     async with server.client() as client:
-        answer = await client.get("/admin/dlq/input", headers=headers)
+        answer = await client.get(f"/admin/dlq/{queue}?limit=1000", headers=headers)
     letters: list[dict[str, Any]] = answer.json()["letters"]
     return letters
 
@@ -88,6 +88,22 @@ async def replaced_as_they_end(installed: Topology, *kinds: Kind) -> AsyncIterat
         yield
         for task in watches:
             task.cancel()
+
+
+async def left_on_queues(server: Server, *, within: float = SEEN_SECONDS) -> str:
+    """Say what stays on the queues though nobody sends any more; empty if nothing does."""
+    depths: dict[str, dict[str, float]] = {}
+
+    async def empty() -> bool:
+        nonlocal depths
+        depths = await server.queues()
+        return not any(depth["waiting"] or depth["in_flight"] for depth in depths.values())
+
+    try:
+        await finally_(empty, within=within)
+    except TimeoutError:
+        return f"the queues keep {depths}"
+    return ""
 
 
 def ended_by_themselves(installed: Topology) -> list[str]:

@@ -9,8 +9,17 @@ from datetime import datetime
 from chaos.oracle import History, Moment, Run
 from chaos.processes import mishaps, workload
 from chaos.processes.mishaps import KINDS, Mishap
-from chaos.processes.observed import ended_by_themselves, logged, replaced_as_they_end, urls
+from chaos.processes.observed import (
+    dead_letters,
+    ended_by_themselves,
+    left_on_queues,
+    logged,
+    replaced_as_they_end,
+    urls,
+)
 from chaos.processes.topology import Kind, Topology
+from e2e.process import Server
+from turnline.protocol import ChatReply
 
 SHORT_LEASES = {
     "execution": {"drain_grace": 3, "queues": {"nats": {"ack_wait": 2, "retry_backoff": 0.2}}},
@@ -78,7 +87,19 @@ async def _note_the_rest(installed: Topology, work: workload.Workload) -> None:
         if session.state.get("answered", []) != turns:
             history.complaints.append(f"{session_id}: its state and its history disagree")
     _note_runs(installed, history)
+    await _note_queues(installed.of(Kind.RUNNER)[0].server, history)
     history.complaints += ended_by_themselves(installed)
+
+
+async def _note_queues(server: Server, history: History) -> None:
+    """Note what is left on queues, and letters of turns that need not have been given up."""
+    if left := await left_on_queues(server):
+        history.complaints.append(left)
+    for queue in ("input", "output"):
+        for letter in await dead_letters(server, queue):
+            reply = history.replies.get(letter["request_id"])
+            if reply is not None and (queue == "output" or isinstance(reply.payload, ChatReply)):
+                history.complaints.append(f"dead on {queue}: {letter}")
 
 
 def _note_runs(installed: Topology, history: History) -> None:

@@ -34,13 +34,14 @@ Block = Mapping[str, Any]
 
 
 class Kind(StrEnum):
-    """A service, by the name `turnline serve` knows it by."""
+    """A service, by the name `turnline serve` knows it by; IO is the guide's IO side."""
 
     REQUEST_HANDLER = "request-handler"
     GATEWAY = "gateway"
     RUNNER = "runner"
     RESPONDER = "responder"
     PUSH_ENDPOINT = "push-endpoint"
+    IO = "io"
 
 
 @dataclass(slots=True)
@@ -208,7 +209,8 @@ class Topology:
 
     async def _launch(self, kind: Kind, name: str, settings: Mapping[str, str]) -> Server:
         agents = ("--agents", str(self.agents)) if kind is Kind.RUNNER else ()
-        command = cli("serve", kind.value, *agents)
+        serve = cli("serve", kind.value, *agents)
+        command = ("-m", "turnline.pipeline.main") if kind is Kind.IO else serve
         return await launched(self.directory / name, *command, settings=settings)
 
 
