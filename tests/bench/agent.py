@@ -1,6 +1,10 @@
-"""The bench agent: does what its prompt says, e.g. `sleep=1 chunks=1000 gap=0.01 size=100`."""
+"""The bench agent: does what its prompt says, e.g. `sleep=1 chunks=1000 gap=0.01 size=100`.
+
+`stamp` has it say the machine's monotonic nanoseconds instead.
+"""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 
 from turnline.agent import Turn, agent
@@ -20,6 +24,9 @@ async def echo(turn: Turn) -> AsyncIterator[str]:
     wanted = read_directives(turn.prompt)
     if "sleep" in wanted:
         await asyncio.sleep(wanted["sleep"])
+    if "stamp" in turn.prompt:
+        yield str(time.monotonic_ns())
+        return
     text = "x" * int(wanted["size"]) if "size" in wanted else "token "
     for _ in range(int(wanted.get("chunks", 1))):
         yield text

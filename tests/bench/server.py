@@ -21,12 +21,14 @@ class Server:
 
     Attributes:
         pid: of the process that serves.
+        others: pids of the processes behind it, none if it is the whole system.
         ready_seconds: from its start to the first answer on its health route.
     """
 
     pid: int
     port: int
     ready_seconds: float
+    others: tuple[int, ...] = ()
 
     def rss_kib(self) -> int:
         """Resident memory now, KiB."""
@@ -35,10 +37,15 @@ class Server:
         return int(line.split()[1])
 
     def cpu_seconds(self) -> float:
-        """Processor time used so far."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2]
-        user, kernel = fields.split()[11:13]
-        return (int(user) + int(kernel)) / os.sysconf("SC_CLK_TCK")
+        """Processor time used so far, by all processes of the system under test."""
+        return sum(cpu_seconds_of(pid) for pid in (self.pid, *self.others))
+
+
+def cpu_seconds_of(pid: int) -> float:
+    """Processor time a process has used so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2]
+    user, kernel = fields.split()[11:13]
+    return (int(user) + int(kernel)) / os.sysconf("SC_CLK_TCK")
 
 
 def free_port() -> int:

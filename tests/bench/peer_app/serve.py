@@ -9,7 +9,7 @@ from agentkernel.auth import AuthValidator, ValidationResult
 from agentkernel.core import Agent, Module, Runner
 from agentkernel.core.event import MessageEnd, MessageStart, TextDelta
 from agentkernel.core.model import AgentReplyText, AgentRequestText
-from agentkernel.pipeline import IOHandler
+from agentkernel.pipeline import AgentRunner, IOHandler
 
 DIRECTIVES = ("sleep", "chunks", "gap", "size")
 
@@ -75,7 +75,9 @@ class AnyUser(AuthValidator):
 
 if __name__ == "__main__":
     EchoModule()
-    if os.environ.get("BENCH_SOCKETS") == "1":
+    if os.environ.get("BENCH_ROLE") == "runner":
+        AgentRunner.run()
+    elif os.environ.get("BENCH_SOCKETS") == "1":
         IOHandler.run(auth_validator=AnyUser())
     else:
         IOHandler.run()

@@ -1,0 +1,287 @@
+"""The bench over NATS and Valkey: five processes beside the peer's two, and raw NATS below both.
+
+`python -m bench.brokers [--only WORD] [--rounds N] [--json FILE] [--peer-python PYTHON]`.  Servers,
+services and the load driver share this machine.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import nats
+import uvloop
+import websockets
+from nats.js.api import ConsumerConfig, RetentionPolicy, StreamConfig
+
+from bench.cases import (
+    Figures,
+    percentile,
+    rest_latency,
+    rest_throughput,
+    thousand_sessions,
+)
+from bench.client import Connection, chat_request
+from bench.peer import Peer, peer_command
+from bench.run import machine, median_of
+from bench.server import Server, cpu_seconds_of, running
+from chaos.processes.topology import DURABLE, Kind, Pod, Topology, topology
+from e2e.tokens import token_for
+from turnline.testing.servers.nats import NatsServer
+from turnline.testing.servers.valkey import running_valkey
+
+AGENT = Path(__file__).parent / "agent.py"
+IDLE_SECONDS = 10.0
+ROUND_TRIPS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """The system under test.
+
+    Attributes:
+        rest: where REST is served; its processor time is that of all services.
+        topology: our own processes; None for the peer.
+    """
+
+    rest: Server
+    nats_url: str
+    topology: Topology | None = None
+
+
+Measure = Callable[[Installed], Awaitable[Figures]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One measurement; `peer` says whether the peer can do the same."""
+
+    name: str
+    measure: Measure
+    peer: bool = False
+
+
+async def latency(installed: Installed) -> Figures:
+    """One caller, an instant agent, beside a bare publish, pull and ack on the same server."""
+    figures = await rest_latency(installed.rest)
+    raw = await raw_round_trip(installed.nats_url)
+    return {
+        "p50_ms": figures["p50_ms"],
+        "p99_ms": figures["p99_ms"],
+        "raw_nats_p50_ms": raw * 1000,
+        "raw_round_trips_a_turn": figures["p50_ms"] / (raw * 1000),
+    }
+
+
+async def throughput(installed: Installed) -> Figures:
+    """64 callers, an instant agent."""
+    return await rest_throughput(installed.rest)
+
+
+async def sessions(installed: Installed) -> Figures:
+    """1,000 sessions post a one-second turn at once, on one runner."""
+    return await thousand_sessions(installed.rest)
+
+
+async def push_latency(installed: Installed) -> Figures:
+    """From the moment an agent answers to the moment its user's socket has the answer."""
+    assert installed.topology is not None
+    (gateway,) = installed.topology.of(Kind.GATEWAY)
+    bearer = {"authorization": f"Bearer {token_for('reader')}"}
+    seconds = []
+    async with websockets.connect(f"{gateway.server.ws_url}/ws", additional_headers=bearer) as ws:
+        for number in range(200):
+            body = {"prompt": "stamp", "session_id": f"s{number}"}
+            await ws.send(json.dumps({"request_id": f"r{number}", "body": body}))
+            frame = json.loads(await ws.recv())
+            while frame["type"] != "CHAT_RESPONSE":
+                frame = json.loads(await ws.recv())
+            said = int(frame["result"])
+            seconds.append((time.monotonic_ns() - said) / 1e9)
+    return {"p50_ms": percentile(seconds, 0.5) * 1000, "p99_ms": percentile(seconds, 0.99) * 1000}
+
+
+async def idle(installed: Installed) -> Figures:
+    """Processor time of services with nothing to do, per cent of a core."""
+    assert installed.topology is not None
+    pids = {pod.kind.value: pod.server.process.pid for pod in installed.topology.pods}
+    before = {kind: cpu_seconds_of(pid) for kind, pid in pids.items()}
+    await asyncio.sleep(IDLE_SECONDS)
+    return {
+        f"{kind}_percent": (cpu_seconds_of(pid) - before[kind]) / IDLE_SECONDS * 100
+        for kind, pid in pids.items()
+    }
+
+
+async def recovery(installed: Installed) -> Figures:
+    """A runner is killed in a turn of one second; another takes it over, at default leases."""
+    assert installed.topology is not None
+    (quiet,) = installed.topology.of(Kind.RUNNER)
+    quiet.terminate()
+    await quiet.ended()
+    told = {"logging": {"ak": {"level": "DEBUG"}}}
+    runners = [await installed.topology.start(Kind.RUNNER, told) for _ in range(2)]
+    connection = await Connection.open(installed.rest.port)
+    started = time.perf_counter()
+    async with asyncio.TaskGroup() as tasks:
+        asked = tasks.create_task(connection.ask(chat_request("sleep=1", "killed")))
+        (await _first_to_start(runners)).kill()
+        killed = time.perf_counter()
+    answer = asked.result()
+    return {"answered_after_kill_s": started + answer.seconds - killed, "status": answer.status}
+
+
+async def _first_to_start(runners: Sequence[Pod]) -> Pod:
+    """Wait until one of the runners has started its agent; give which."""
+    while True:
+        for runner in runners:
+            if runner.server.events("turn.started"):
+                return runner
+        await asyncio.sleep(0.01)
+
+
+async def raw_round_trip(url: str) -> float:
+    """Median seconds of a publish with its confirmation, a pull, and a confirmed ack."""
+    client = await nats.connect(url)
+    js = client.jetstream()
+    name = f"raw{uuid.uuid4().hex[:8]}"
+    await js.add_stream(
+        StreamConfig(name=name, subjects=[name], retention=RetentionPolicy.WORK_QUEUE)
+    )
+    try:
+        reader = await js.pull_subscribe(name, "raw", config=ConsumerConfig(max_deliver=-1))
+        seconds = []
+        for _ in range(ROUND_TRIPS):
+            started = time.perf_counter()
+            await js.publish(name, b"x" * 200)
+            (message,) = await reader.fetch(1)
+            await message.ack_sync()
+            seconds.append(time.perf_counter() - started)
+    finally:
+        await js.delete_stream(name)
+        await client.close()
+    return percentile(seconds, 0.5)
+
+
+CASES = (
+    Case(name="REST sync, 1 caller", measure=latency, peer=True),
+    Case(name="REST sync, 64 callers", measure=throughput, peer=True),
+    Case(name="1,000 sessions x 1 s, one runner", measure=sessions, peer=True),
+    Case(name="Push latency", measure=push_latency),
+    Case(name="Idle services", measure=idle),
+    Case(name="Recovery after SIGKILL", measure=recovery),
+)
+
+
+@asynccontextmanager
+async def turnline() -> AsyncIterator[Installed]:
+    """Run our five services."""
+    settings = {
+        "auth": {"type": "jwt"},
+        "execution": {"max_concurrency": 1000, "queues": {"nats": {"partitions": 32}}},
+    }
+    with tempfile.TemporaryDirectory(prefix="turnline-bench-") as folder:
+        async with topology(Path(folder), settings) as installed:
+            installed.agents = AGENT
+            rest, *others = (
+                await installed.start(Kind.REQUEST_HANDLER, {"auth": {"type": "none"}}),
+                await installed.start(Kind.GATEWAY),
+                await installed.start(Kind.RESPONDER),
+                await installed.start(Kind.PUSH_ENDPOINT),
+                await installed.start(Kind.RUNNER),
+            )
+            server = Server(
+                pid=rest.server.process.pid,
+                port=rest.server.port,
+                ready_seconds=0.0,
+                others=tuple(pod.server.process.pid for pod in others),
+            )
+            yield Installed(server, installed.nats.url, installed)
+
+
+@asynccontextmanager
+async def peer_processes(peer: Peer) -> AsyncIterator[Installed]:
+    """Run the peer's two processes over servers of the same kind."""
+    with running_valkey(*DURABLE) as valkey:
+        async with NatsServer() as server:
+            environ = {
+                "PYTHONPATH": "",
+                "AK_EXECUTION__MODE": "rest_sync",
+                "AK_EXECUTION__QUEUES__TYPE": "nats",
+                "AK_EXECUTION__QUEUES__NATS__URL": server.url,
+                "AK_EXECUTION__QUEUES__NATS__AUTO_PROVISION": "true",
+                "AK_EXECUTION__RESPONSE_STORE__TYPE": "valkey",
+                "AK_EXECUTION__RESPONSE_STORE__VALKEY__URL": valkey.url,
+                "AK_EXECUTION__RESPONSE_STORE__RETRY_COUNT": "60",
+                "AK_EXECUTION__RESPONSE_STORE__DELAY": "1",
+                "AK_SESSION__TYPE": "valkey",
+                "AK_SESSION__VALKEY__URL": valkey.url,
+            }
+            async with running(peer.command, environ, cwd=peer.cwd) as rest:
+                runner = await asyncio.create_subprocess_exec(
+                    *peer.command,
+                    env={**os.environ, **environ, "BENCH_ROLE": "runner"},
+                    cwd=peer.cwd,
+                    stdout=asyncio.subprocess.DEVNULL,
+                )
+                try:
+                    whole = Server(
+                        pid=rest.pid,
+                        port=rest.port,
+                        ready_seconds=rest.ready_seconds,
+                        others=(runner.pid,),
+                    )
+                    yield Installed(whole, server.url)
+                finally:
+                    runner.terminate()
+                    await runner.wait()
+
+
+async def run(only: str, rounds: int, peer_python: str) -> dict[str, object]:
+    """Measure the cases, both systems in turn in each round."""
+    peer = peer_command(peer_python)
+    results: dict[str, dict[str, Figures]] = {}
+    for case in (case for case in CASES if only.lower() in case.name.lower()):
+        ours: list[Figures] = []
+        theirs: list[Figures] = []
+        for _ in range(rounds):
+            async with turnline() as installed:
+                ours.append(await case.measure(installed))
+            if peer is not None and case.peer:
+                async with peer_processes(peer) as installed:
+                    theirs.append(await case.measure(installed))
+        results[case.name] = {"turnline": median_of(ours)}
+        if theirs:
+            results[case.name]["peer"] = median_of(theirs)
+        print(json.dumps({case.name: results[case.name]}), flush=True)
+    return {"machine": {**machine(), "durability": DURABILITY}, "results": results}
+
+
+DURABILITY = "NATS file store, Valkey appendfsync always"
+
+
+def main() -> None:
+    """Parse the arguments, run, write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="run the cases whose name holds this")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    parser.add_argument("--peer-python", default="", help="interpreter that has the peer")
+    arguments = parser.parse_args()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        report = runner.run(run(arguments.only, arguments.rounds, arguments.peer_python))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()
