@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+import httpx
+
 from chaos.processes.directives import CRASH_CODE
 from chaos.processes.topology import Kind, Pod, Topology
 from e2e.process import ADMIN_TOKEN, Server
@@ -17,6 +19,12 @@ LOOK_SECONDS = 0.02
 def urls(installed: Topology, kind: Kind) -> list[str]:
     """Give the addresses of the pods of a kind that are up."""
     return [pod.server.url for pod in installed.of(kind) if pod.alive and pod.server.port]
+
+
+def up(installed: Topology, kind: Kind) -> Server:
+    """Give a process of a kind that is up, if one is."""
+    pods = installed.of(kind)
+    return next((pod for pod in pods if pod.alive and pod.server.port), pods[0]).server
 
 
 def attempts_at(installed: Topology, request: str) -> list[int]:
@@ -90,13 +98,16 @@ async def replaced_as_they_end(installed: Topology, *kinds: Kind) -> AsyncIterat
             task.cancel()
 
 
-async def left_on_queues(server: Server, *, within: float = SEEN_SECONDS) -> str:
+async def left_on_queues(installed: Topology, *, within: float = SEEN_SECONDS) -> str:
     """Say what stays on the queues though nobody sends any more; empty if nothing does."""
     depths: dict[str, dict[str, float]] = {}
 
     async def empty() -> bool:
         nonlocal depths
-        depths = await server.queues()
+        try:
+            depths = await up(installed, Kind.RUNNER).queues()
+        except httpx.HTTPError:
+            return False
         return not any(depth["waiting"] or depth["in_flight"] for depth in depths.values())
 
     try:
@@ -108,12 +119,14 @@ async def left_on_queues(server: Server, *, within: float = SEEN_SECONDS) -> str
 
 def ended_by_themselves(installed: Topology) -> list[str]:
     """Say which processes ended though nobody told them to, one sentence each."""
-    told = (None, 0, -signal.SIGKILL, CRASH_CODE)
+    # A second SIGTERM ends the drain: with 1, or with the signal's own number after it.
+    told = (None, 0, 1, -signal.SIGKILL, -signal.SIGTERM, CRASH_CODE)
     return [
         f"{server.directory.name} ended by itself with {server.process.returncode}"
         for pod in installed.pods
         for server in pod.servers
-        if server.process.returncode not in told and server.events("process.ready")
+        if server.events("process.ready")
+        and (server.process.returncode not in told or server.events("process.failed"))
     ]
 
 

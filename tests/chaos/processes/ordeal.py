@@ -15,10 +15,10 @@ from chaos.processes.observed import (
     left_on_queues,
     logged,
     replaced_as_they_end,
+    up,
     urls,
 )
 from chaos.processes.topology import Kind, Topology
-from e2e.process import Server
 from turnline.protocol import ChatReply
 
 SHORT_LEASES = {
@@ -87,16 +87,16 @@ async def _note_the_rest(installed: Topology, work: workload.Workload) -> None:
         if session.state.get("answered", []) != turns:
             history.complaints.append(f"{session_id}: its state and its history disagree")
     _note_runs(installed, history)
-    await _note_queues(installed.of(Kind.RUNNER)[0].server, history)
+    await _note_queues(installed, history)
     history.complaints += ended_by_themselves(installed)
 
 
-async def _note_queues(server: Server, history: History) -> None:
+async def _note_queues(installed: Topology, history: History) -> None:
     """Note what is left on queues, and letters of turns that need not have been given up."""
-    if left := await left_on_queues(server):
+    if left := await left_on_queues(installed):
         history.complaints.append(left)
     for queue in ("input", "output"):
-        for letter in await dead_letters(server, queue):
+        for letter in await dead_letters(up(installed, Kind.RUNNER), queue):
             reply = history.replies.get(letter["request_id"])
             if reply is not None and (queue == "output" or isinstance(reply.payload, ChatReply)):
                 history.complaints.append(f"dead on {queue}: {letter}")
