@@ -11,6 +11,7 @@ from turnline.config.block import DAY, WEEK, Block, HttpUrl, NatsUrl
 TransportType = Literal["in_memory", "sqs", "kafka", "nats"]
 
 _STREAM_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _SUBJECT_PREFIX = re.compile(r"(?=.{1,128}$)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 
@@ -329,6 +330,63 @@ class Kafka(Block):
         description="Seconds to wait for topic metadata at start-up.  Default 5: more means no "
         "broker answers.",
     )
+    ack_wait: float = Field(
+        default=10,
+        ge=6,
+        le=1800,
+        description="Seconds without a sign of life until a process's partitions go to others, "
+        "and until an unsettled delivery comes back; renewed while a turn runs.  Brokers take 6 "
+        "to 1800.  Default 10: what a dead runner costs (ADR 0009).",
+    )
+    duplicate_window: float = Field(
+        default=300,
+        ge=0,
+        le=WEEK,
+        description="Seconds within which a repeated request id is dropped.  0: no "
+        "deduplication.  Default 300: what SQS does.",
+    )
+    partitions: int = Field(
+        default=32,
+        ge=1,
+        le=10_000,
+        description="Partitions of each topic when `turnline provision` makes it: as many "
+        "processes share a queue at most; more re-map sessions.  Default 32: the guide's.",
+    )
+    replicas: int = Field(
+        default=1,
+        ge=1,
+        le=9,
+        description="Copies of each topic when it is made.  Default 1: a single broker has no "
+        "more; 3 outlives the loss of one.",
+    )
+    max_age: float = Field(
+        default=DAY,
+        ge=0,
+        le=365 * DAY,
+        description="Seconds a message stays in a topic when it is made, done or not.  0: for "
+        "ever.  Default one day: nobody waits longer for an answer.",
+    )
+    max_messages: int = Field(
+        default=10_000,
+        ge=1,
+        le=100_000_000,
+        description="Messages on each queue, waiting or in work; more are refused with 503.  "
+        "Default 10000: an hour's work of a few runners.",
+    )
+    max_messages_per_session: int = Field(
+        default=100,
+        ge=0,
+        le=100_000_000,
+        description="One session's share of the input queue, messages; more are refused with "
+        "429.  0: all of it.  Default 100: no person types faster.",
+    )
+    max_dead_letters: int = Field(
+        default=1000,
+        ge=1,
+        le=10_000_000,
+        description="Dead letters held per queue; the oldest gives way.  Default 1000: enough to "
+        "see a pattern.",
+    )
     client_config: dict[str, JsonValue] = Field(
         default_factory=dict,
         description="Settings of librdkafka for both clients (SASL, TLS, tuning), as name to "
@@ -352,6 +410,31 @@ class Kafka(Block):
     def _two_topics(self) -> Self:
         if self.input_topic == self.output_topic:
             raise ValueError("input_topic and output_topic are the same; name two topics")
+        return self
+
+    @model_validator(mode="after")
+    def _names_fit(self) -> Self:
+        work = {"input_topic": self.input_topic, "output_topic": self.output_topic}
+        for field, topic in work.items():
+            for name in (topic, topic + self.dlq_suffix):
+                if not _TOPIC_NAME.fullmatch(name) or name in (".", ".."):
+                    raise ValueError(
+                        f"{field} with dlq_suffix may hold letters, digits, ., - and _, "
+                        "up to 249 of them"
+                    )
+            if topic + self.dlq_suffix in work.values():
+                raise ValueError(
+                    f"{field} with dlq_suffix names the other queue's topic; name another"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _share_fits(self) -> Self:
+        if self.max_messages_per_session > self.max_messages:
+            raise ValueError(
+                f"max_messages_per_session ({self.max_messages_per_session}) is above "
+                f"max_messages ({self.max_messages}); lower the one or raise the other"
+            )
         return self
 
 

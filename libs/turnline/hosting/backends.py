@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from turnline.config import Settings
 from turnline.protocol.clock import Clock
-from turnline.store.registry import Stores, open_stores
+from turnline.store.registry import Stores, open_bookkeeping, open_stores
 from turnline.telemetry import Metrics, Tracing, configure_tracing
-from turnline.transport import Transport
-from turnline.transport.registry import open_transport
+from turnline.transport import Bookkeeping, Transport
+from turnline.transport.registry import needs_bookkeeping, open_transport
 
 _FLUSH_SPANS_SECONDS = 2.0
 
@@ -37,7 +37,8 @@ async def open_backends(settings: Settings, clock: Clock) -> AsyncIterator[Backe
     try:
         async with (
             open_stores(settings, clock) as stores,
-            open_transport(settings, clock) as transport,
+            _open_books(settings, clock) as books,
+            open_transport(settings, clock, books) as transport,
         ):
             yield Backends(
                 clock=clock,
@@ -48,3 +49,13 @@ async def open_backends(settings: Settings, clock: Clock) -> AsyncIterator[Backe
             )
     finally:
         await tracing.shutdown(seconds=_FLUSH_SPANS_SECONDS)
+
+
+@asynccontextmanager
+async def _open_books(settings: Settings, clock: Clock) -> AsyncIterator[Bookkeeping | None]:
+    """Give the transport books on the server of the sessions, where it needs any."""
+    if not needs_bookkeeping(settings):
+        yield None
+        return
+    async with open_bookkeeping(settings, clock) as books:
+        yield books

@@ -4,9 +4,6 @@ from dataclasses import dataclass
 
 from turnline.config import Settings
 
-# Without leases of its own a transport has nothing to renew; this paces its heartbeat.
-_HEARTBEAT_LEASE_SECONDS = 60.0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueTiming:
@@ -29,7 +26,7 @@ def queue_timing(settings: Settings) -> QueueTiming:
             return QueueTiming(lease=queues.nats.ack_wait, retry_backoff=queues.nats.retry_backoff)
         case "kafka":
             return QueueTiming(
-                lease=_HEARTBEAT_LEASE_SECONDS, retry_backoff=queues.kafka.retry_backoff
+                lease=queues.kafka.ack_wait, retry_backoff=queues.kafka.retry_backoff
             )
         case "sqs":
             return QueueTiming(

@@ -1,14 +1,15 @@
 """Stores by name, loaded only when chosen.
 
 An adapter is a module with the three functions `open_response_store`, `open_session_store` and
-`open_connection_store`, each `(settings, clock) -> async context manager giving the store`.
+`open_connection_store`, each `(settings, clock) -> async context manager giving the store`.  One
+that processes share also has `open_bookkeeping`, in the same form, for transports that need it.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from turnline.config import Settings, load_adapter
 from turnline.errors import ConfigurationError
@@ -67,6 +68,22 @@ async def open_stores(settings: Settings, clock: Clock) -> AsyncIterator[Stores]
                 sessions.open_connection_store(settings, clock)
             ),
         )
+
+
+@asynccontextmanager
+async def open_bookkeeping(settings: Settings, clock: Clock) -> AsyncIterator[Any]:
+    """Open the books of the transport's queues where `session.type` keeps sessions.
+
+    Gives a `turnline.transport.Bookkeeping`, which this room does not know, or None: sessions are
+    kept where no other process sees them.
+    """
+    adapter = load_adapter(ADAPTERS, settings.session.type)
+    make = getattr(adapter, "open_bookkeeping", None)
+    if make is None:
+        yield None
+        return
+    async with make(settings, clock) as books:
+        yield books
 
 
 def _missing(settings: Settings) -> list[str]:

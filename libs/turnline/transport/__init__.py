@@ -1,6 +1,8 @@
 """Transports: the port, and one folder per adapter."""
 
 from turnline.transport.port import (
+    Admission,
+    Bookkeeping,
     Capabilities,
     Change,
     Consumer,
@@ -16,6 +18,8 @@ from turnline.transport.settlement import Ack, Bury, Release, Retry, Settlement
 
 __all__ = [
     "Ack",
+    "Admission",
+    "Bookkeeping",
     "Bury",
     "Capabilities",
     "Change",

@@ -21,9 +21,9 @@ What every transport promises:
     and the reason.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Literal, Protocol, Self
 
 from turnline.protocol import Envelope
 
@@ -296,4 +296,80 @@ class Provisioner(Protocol):
 
     def manifests(self) -> str:
         """Give the objects as text for the cluster's own tooling; needs no broker."""
+        ...
+
+
+Admission = Literal["taken", "copy", "pending", "queue_full", "group_full"]
+
+
+class Bookkeeping(Protocol):
+    """What has to be remembered for a broker that neither counts deliveries nor drops copies.
+
+    Kept in one process, or where the sessions are, shared by all processes; a queue is named by
+    its topic, a record by its place.  Plain values only: stores implement this without knowing
+    transports.  Every method raises StoreUnavailableError when the backing service does not answer.
+    """
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes see the same books, and a restart finds them again."""
+        ...
+
+    async def admit(
+        self,
+        queue: str,
+        dedup_id: str,
+        group: str,
+        *,
+        patience: float,
+        max_messages: int,
+        max_per_group: int,
+    ) -> Admission:
+        """Take in what is about to be sent, in one step with the checks.
+
+        `copy`: one of that id was sent within its window; `pending`: one is being sent.  What was
+        taken holds room until `finish`, and its id until `sent`, or for `patience` seconds.
+
+        Args:
+            max_messages: unfinished messages the queue holds.
+            max_per_group: those of one group; 0: as many as the queue.
+        """
+        ...
+
+    async def sent(
+        self, queue: str, dedup_id: str, group: str, *, window: float, place: tuple[int, int] | None
+    ) -> None:
+        """Say what became of what was admitted.
+
+        Args:
+            window: seconds for which the id is remembered; 0: not at all.
+            place: partition and offset; None: it was not sent, or nobody knows: forget it.
+        """
+        ...
+
+    async def begin(
+        self, queue: str, record: str, dedup_id: str, *, sent_at: float, window: float
+    ) -> int:
+        """Count a delivery of a record before it is made; return which one it is, from 1.
+
+        0: the record is a copy of another one, sent less than `window` seconds before it.
+        An empty `dedup_id` has no copies.
+        """
+        ...
+
+    async def unspend(self, queue: str, record: str) -> None:
+        """Take back what `begin` counted last: that delivery was not made, or was released."""
+        ...
+
+    async def finish(
+        self, queue: str, record: str, dedup_id: str, group: str, *, window: float
+    ) -> None:
+        """Forget a record that is done for good, but for its id; repeating it changes nothing."""
+        ...
+
+    async def forget(self, queue: str, below: Mapping[int, int]) -> None:
+        """Give back the room of what lies below these offsets, by partition: it is done.
+
+        Of use where one process alone keeps the books and others finish.
+        """
         ...

@@ -1,8 +1,10 @@
 """Transports by name, loaded only when chosen.
 
 An adapter is a module with `open_transport(settings, clock) -> Transport` and, where its broker
-holds objects that must be made, `open_provisioner(settings, clock) -> Provisioner`.  A service's
-package holds only the adapters listed in its target, so a missing module is an answer, not a bug.
+holds objects that must be made, `open_provisioner(settings, clock) -> Provisioner`.  One whose
+broker neither counts deliveries nor drops copies sets `NEEDS_BOOKKEEPING` and takes a
+`Bookkeeping`, or None, as the third argument of `open_transport`.  A service's package holds only
+the adapters listed in its target, so a missing module is an answer, not a bug.
 """
 
 from types import MappingProxyType, ModuleType
@@ -10,20 +12,36 @@ from types import MappingProxyType, ModuleType
 from turnline.config import Settings, load_adapter
 from turnline.errors import ConfigurationError
 from turnline.protocol.clock import Clock
-from turnline.transport.port import Provisioner, Transport
+from turnline.transport.port import Bookkeeping, Provisioner, Transport
 
 ADAPTERS = MappingProxyType(
     {"in_memory": "turnline.transport.in_memory", "nats": "turnline.transport.nats"}
 )
 
 
-def open_transport(settings: Settings, clock: Clock) -> Transport:
-    """Make the transport `execution.queues.type` names; enter it to connect.
+def needs_bookkeeping(settings: Settings) -> bool:
+    """Whether the transport `execution.queues.type` names has use for `Bookkeeping`.
 
     Raises:
         ConfigurationError: this installation has no such adapter.
     """
-    transport: Transport = _adapter(settings).open_transport(settings, clock)
+    return bool(getattr(_adapter(settings), "NEEDS_BOOKKEEPING", False))
+
+
+def open_transport(
+    settings: Settings, clock: Clock, bookkeeping: Bookkeeping | None = None
+) -> Transport:
+    """Make the transport `execution.queues.type` names; enter it to connect.
+
+    Args:
+        bookkeeping: shared with other processes; None: what is needed is kept in this one.
+
+    Raises:
+        ConfigurationError: this installation has no such adapter.
+    """
+    make = _adapter(settings).open_transport
+    more = (bookkeeping,) if needs_bookkeeping(settings) else ()
+    transport: Transport = make(settings, clock, *more)
     return transport
 
 

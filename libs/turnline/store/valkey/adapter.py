@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from turnline.config import Settings
 from turnline.protocol.clock import Clock
 from turnline.store.ports import ConnectionStore, ResponseStore, SessionStore
+from turnline.store.valkey.bookkeeping import ValkeyBookkeeping, ValkeyBookkeepingOptions
 from turnline.store.valkey.connections import ValkeyConnectionOptions, ValkeyConnectionStore
 from turnline.store.valkey.replies import ValkeyResponseOptions, ValkeyResponseStore
 from turnline.store.valkey.server import ServerOptions, open_commands, open_listener
@@ -66,3 +67,20 @@ async def open_connection_store(settings: Settings, clock: Clock) -> AsyncIterat
     options = ValkeyConnectionOptions(prefix=block.prefix, ttl=asked.connection_store.ttl)
     async with open_commands(server, clock) as commands:
         yield ValkeyConnectionStore(options, commands)
+
+
+@asynccontextmanager
+async def open_bookkeeping(settings: Settings, clock: Clock) -> AsyncIterator[ValkeyBookkeeping]:
+    """Give the books of the transport's queues, on the server of the sessions.
+
+    Raises:
+        ConfigurationError: see `open_commands`.
+    """
+    asked = settings.session
+    block = asked.redis if asked.type == "redis" else asked.valkey
+    server = ServerOptions(setting=f"session.{asked.type}.url", url=block.url)
+    # What the broker drops at its age, nobody finishes.
+    keep = settings.execution.queues.kafka.max_age or block.ttl
+    options = ValkeyBookkeepingOptions(prefix=block.prefix, keep=keep)
+    async with open_commands(server, clock) as commands:
+        yield ValkeyBookkeeping(options, commands)

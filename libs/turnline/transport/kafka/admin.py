@@ -1,0 +1,178 @@
+"""Questions to the brokers, and what is made on them; each answered within a deadline."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+from turnline.errors import TransportUnavailableError
+from turnline.transport.kafka.clients import made
+from turnline.transport.kafka.errors import kafka_error, unavailable
+
+_library_log = logging.getLogger("librdkafka")
+_T = TypeVar("_T")
+
+_TRIES = 10
+_AGAIN_SECONDS = 0.1
+_PASSING = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
+
+# partition -> offset
+Offsets = Mapping[int, int]
+
+
+class Admin:
+    """One client for all that is asked apart from sending and receiving."""
+
+    def __init__(self, config: dict[str, Any], *, seconds: float) -> None:
+        self._config = config
+        self._seconds = seconds
+        self._client: AdminClient | None = None
+
+    def open(self) -> None:
+        """Make the client; needs no broker."""
+        self._client = made(lambda c: AdminClient(c, logger=_library_log), self._config)
+
+    async def close(self) -> None:
+        """Let it go, in a thread: its end may wait for its brokers."""
+        holder = [self._client]
+        self._client = None
+        await asyncio.to_thread(holder.clear)
+
+    async def check(self) -> None:
+        """Return if a broker answers now."""
+        client = self._live()
+        await self._answer(client.describe_cluster(request_timeout=self._seconds))
+
+    async def topics(self, seconds: float) -> Mapping[str, int]:
+        """Give every topic there is, with the number of its partitions."""
+        client = self._live()
+        try:
+            found = await asyncio.to_thread(client.list_topics, timeout=seconds)
+        except KafkaException as error:
+            raise unavailable(error, "does not answer") from error
+        return {
+            name: len(topic.partitions) for name, topic in found.topics.items() if not topic.error
+        }
+
+    async def replicas(self, topic: str) -> int:
+        """Give how many copies a topic has."""
+        client = self._live()
+        try:
+            found = await asyncio.to_thread(client.list_topics, topic, timeout=self._seconds)
+        except KafkaException as error:
+            raise unavailable(error, "does not answer") from error
+        partitions = found.topics[topic].partitions
+        return min((len(each.replicas) for each in partitions.values()), default=0)
+
+    async def configs(self, topic: str) -> Mapping[str, str]:
+        """Give the settings of a topic, the brokers' defaults included."""
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        futures = self._live().describe_configs([resource], request_timeout=self._seconds)
+        found = await self._answer(futures[resource])
+        return {name: str(entry.value) for name, entry in found.items()}
+
+    async def ends(self, topic: str, partitions: Iterable[int]) -> Offsets:
+        """Give the offset behind the last record of each partition."""
+        return await self._list_offsets(topic, partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]  # not annotated
+
+    async def starts(self, topic: str, partitions: Iterable[int]) -> Offsets:
+        """Give the offset of the first record of each partition that is still there."""
+        return await self._list_offsets(topic, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]  # as above
+
+    async def committed(
+        self, group: str, topic: str, partitions: Iterable[int]
+    ) -> Mapping[int, tuple[int, str]]:
+        """Give what a group committed, offset and text, of partitions that have a commit."""
+        asked = ConsumerGroupTopicPartitions(
+            group, [TopicPartition(topic, number) for number in partitions]
+        )
+        futures = self._live().list_consumer_group_offsets([asked], request_timeout=self._seconds)
+        found = await self._answer(futures[group])
+        return {
+            each.partition: (each.offset, each.metadata or "")
+            for each in found.topic_partitions
+            if each.offset >= 0 and not each.error
+        }
+
+    async def delete_before(self, topic: str, offsets: Offsets) -> None:
+        """Delete all records below these offsets."""
+        asked = [TopicPartition(topic, number, offset) for number, offset in offsets.items()]
+        futures = self._live().delete_records(asked, request_timeout=self._seconds)
+        for future in futures.values():
+            await self._answer(future)
+
+    async def create(self, topic: NewTopic) -> None:
+        """Create a topic."""
+        futures = self._live().create_topics(
+            [topic], request_timeout=self._seconds, operation_timeout=self._seconds
+        )
+        await self._answer(futures[topic.topic])
+
+    async def grow(self, topic: str, partitions: int) -> None:
+        """Give a topic more partitions."""
+        asked = NewPartitions(topic, partitions)
+        futures = self._live().create_partitions([asked], request_timeout=self._seconds)
+        await self._answer(futures[topic])
+
+    async def configure(self, topic: str, configs: Mapping[str, str]) -> None:
+        """Change settings of a topic, and no others."""
+        entries = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in configs.items()
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+        futures = self._live().incremental_alter_configs([resource], request_timeout=self._seconds)
+        await self._answer(futures[resource])
+
+    async def _list_offsets(
+        self, topic: str, partitions: Iterable[int], spec: OffsetSpec
+    ) -> Offsets:
+        asked = {TopicPartition(topic, number): spec for number in partitions}
+        if not asked:
+            return {}
+        for _ in range(_TRIES):
+            try:
+                return await self._ask_offsets(asked)
+            except TransportUnavailableError as error:
+                if not _is_passing(error):
+                    raise
+                # A leader was just chosen; the client learns by itself which one.
+                await asyncio.sleep(_AGAIN_SECONDS)
+        return await self._ask_offsets(asked)
+
+    async def _ask_offsets(self, asked: dict[TopicPartition, OffsetSpec]) -> Offsets:
+        futures = self._live().list_offsets(asked, request_timeout=self._seconds)
+        return {key.partition: (await self._answer(each)).offset for key, each in futures.items()}
+
+    async def _answer(self, future: "Future[_T]") -> _T:
+        try:
+            async with asyncio.timeout(self._seconds + 1.0):
+                return await asyncio.wrap_future(future)
+        except KafkaException as error:
+            raise unavailable(error, "does not answer as it should") from error
+        except TimeoutError as error:
+            raise unavailable(None, "does not answer") from error
+
+    def _live(self) -> AdminClient:
+        if self._client is None:
+            raise TransportUnavailableError("The transport is closed")
+        return self._client
+
+
+def _is_passing(error: TransportUnavailableError) -> bool:
+    cause = error.__cause__
+    told = kafka_error(cause) if isinstance(cause, KafkaException) else None
+    return told is not None and told.code() in _PASSING
