@@ -1,10 +1,12 @@
 """What a process is connected to: its stores, its transport, and where its signals go."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from turnline.config import Settings
+from turnline.hosting.connecting import connected
 from turnline.protocol.clock import Clock
 from turnline.store.registry import Stores, open_bookkeeping, open_stores
 from turnline.telemetry import Metrics, Tracing, configure_tracing
@@ -26,10 +28,17 @@ class Backends:
 
 
 @asynccontextmanager
-async def open_backends(settings: Settings, clock: Clock) -> AsyncIterator[Backends]:
-    """Connect to everything the settings name.
+async def open_backends(
+    settings: Settings, clock: Clock, *, stop: asyncio.Event | None = None
+) -> AsyncIterator[Backends]:
+    """Connect to everything the settings name, waiting a while for a broker that is away.
+
+    Args:
+        stop: ends the waiting when it is set.
 
     Raises:
+        TransportUnavailableError: the broker did not come.
+        DrainingError: told to stop before it came.
         ConfigurationError: an adapter is missing, or an object on the broker is missing or differs.
     """
     asked = settings.telemetry
@@ -38,7 +47,9 @@ async def open_backends(settings: Settings, clock: Clock) -> AsyncIterator[Backe
         async with (
             open_stores(settings, clock) as stores,
             _open_books(settings, clock) as books,
-            open_transport(settings, clock, books) as transport,
+            connected(
+                lambda: open_transport(settings, clock, books), stop or asyncio.Event()
+            ) as transport,
         ):
             yield Backends(
                 clock=clock,

@@ -16,7 +16,12 @@ from typing import NoReturn
 
 import uvloop
 
-from turnline.errors import ConfigurationError
+from turnline.errors import (
+    ConfigurationError,
+    DrainingError,
+    StoreUnavailableError,
+    TransportUnavailableError,
+)
 from turnline.hosting.lifecycle import Lifecycle
 from turnline.telemetry import get_logger
 
@@ -29,6 +34,9 @@ _LINGER_SECONDS = 0.5
 # Turns make little cyclic garbage and many short-lived objects: with the interpreter's thresholds
 # a tenth of the processor goes into looking for the former among the latter.
 _GC_THRESHOLDS = (20_000, 20, 50)
+
+# What is somebody else's fault and known by its message; a traceback would add nothing.
+_AWAY = (StoreUnavailableError, TransportUnavailableError)
 
 Serve = Callable[[Lifecycle], Awaitable[None]]
 Ending = Callable[[int], None]
@@ -85,20 +93,26 @@ async def _supervise(serve: Serve, ending: Ending) -> int:
             raise
         code = EXIT_FAILED
     except Exception as error:  # noqa: BLE001 - last stop before the exit code
-        code = _exit_code(error)
+        code = _exit_code(error, told_to_stop=not lifecycle.accepting)
     lifecycle.stop()
     ending(code)
     return code
 
 
-def _exit_code(error: Exception) -> int:
+def _exit_code(error: Exception, *, told_to_stop: bool) -> int:
     leaves = _leaves(error)
+    if told_to_stop and all(isinstance(leaf, DrainingError) for leaf in leaves):
+        return 0
     faults = [leaf for leaf in leaves if isinstance(leaf, ConfigurationError)]
     for fault in faults:
         sys.stderr.write(f"{fault}\n")
     if len(faults) == len(leaves):
         return EXIT_CONFIGURATION
-    _log.critical("process.failed", exc_info=error)
+    away = [leaf.message for leaf in leaves if isinstance(leaf, _AWAY)]
+    if len(away) == len(leaves):
+        _log.critical("process.failed", reason="; ".join(away))
+    else:
+        _log.critical("process.failed", exc_info=error)
     return EXIT_FAILED
 
 

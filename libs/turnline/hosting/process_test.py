@@ -6,8 +6,9 @@ import signal
 
 import pytest
 
-from turnline.errors import ConfigurationError
+from turnline.errors import ConfigurationError, TransportUnavailableError
 from turnline.hosting import EXIT_CONFIGURATION, EXIT_FAILED, Lifecycle, State, run_process
+from turnline.telemetry import captured_logs
 
 
 async def until_drained(lifecycle: Lifecycle) -> None:
@@ -95,3 +96,16 @@ def test_the_end_is_told_before_what_is_left_is_waited_for() -> None:
     run_process(serve, ending=lambda code: told.append(f"code {code}"))
 
     assert told == ["code 0", "left task ended"]
+
+
+async def be_without_a_broker(_: Lifecycle) -> None:
+    raise TransportUnavailableError("nobody answers")
+
+
+def test_a_broker_that_is_away_is_said_in_a_line_without_a_traceback() -> None:
+    with captured_logs() as records:
+        code = run_process(be_without_a_broker)
+
+    failed = next(record for record in records if record["event"] == "process.failed")
+    assert (code, failed["reason"]) == (EXIT_FAILED, "nobody answers")
+    assert "exception" not in failed

@@ -62,7 +62,9 @@ def serve_prepared(topology: Topology, prepare: Callable[[Settings], ServeStanda
     async def run(lifecycle: Lifecycle) -> None:
         loaded = load()
         serve = check_and_prepare(loaded.settings, topology, prepare)
-        async with open_backends(loaded.settings, SystemClock()) as backends:
+        async with open_backends(
+            loaded.settings, SystemClock(), stop=lifecycle.draining
+        ) as backends:
             await serve(
                 Standalone(
                     settings=loaded.settings,

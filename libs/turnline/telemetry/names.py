@@ -173,7 +173,7 @@ EVENTS: tuple[EventSpec, ...] = (
         "process.overran", "Draining took too long; what was left is cancelled.", "grace_seconds"
     ),
     _event("process.stopped", "The process is about to exit."),
-    _event("process.failed", "A part of the process failed; it exits with code 1."),
+    _event("process.failed", "A part of the process failed; it exits with code 1.", "reason"),
     _event("config.warning", "A setting works but is likely not meant.", "setting", "reason"),
     _event("auth.refused", "A token was not accepted.", "reason"),
     _event("auth.validator_failed", "The AuthValidator raised or took too long.", "reason"),

@@ -70,8 +70,11 @@ class Hub:
         self._per_user[socket.user_id] += 1
         await self._record(socket)
 
-    async def remove(self, socket: Socket, *, timeout: float = 5.0) -> None:
-        """Let go of a socket; its mapping expires by itself if the store is away."""
+    async def remove(self, socket: Socket, *, timeout: float = 1.0) -> None:
+        """Let go of a socket; its mapping expires by itself if the store is away.
+
+        Waits for the store no longer than a drain with little grace can spare.
+        """
         self._forget(socket)
         try:
             async with asyncio.timeout(timeout):
