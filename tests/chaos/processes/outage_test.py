@@ -131,8 +131,9 @@ async def test_with_valkey_frozen_health_answers_at_once_and_sockets_still_echo(
             installed.valkey.resume()
     await finally_(lambda: _all_ready(installed))
 
-    assert statistics.quantiles(health, n=100)[98] < 0.1
-    assert max(echoes) < 0.5
+    # A process that waited for Valkey would answer after its return, or its calls' deadline.
+    assert statistics.median(health) < 0.1
+    assert max(*health, *echoes) < VALKEY_AWAY_SECONDS / 2
 
 
 async def _measured(url: str, sockets: list[ClientConnection]) -> tuple[list[float], list[float]]:

@@ -6,6 +6,7 @@ the reason.
 
 import asyncio
 import json
+import os
 import shutil
 import signal
 import socket
@@ -109,6 +110,9 @@ class NatsServer:
     def freeze(self) -> None:
         """Let it answer nothing any more, with its sockets open (SIGSTOP)."""
         self._signal(signal.SIGSTOP)
+        assert self._process is not None
+        # The signal is on its way; until it arrives the server still answers.
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOWAIT)
 
     def thaw(self) -> None:
         """Let it go on."""

@@ -1,5 +1,6 @@
 """A real Valkey server on a random loopback port, which can be killed, paused and started again."""
 
+import os
 import shutil
 import signal
 import socket
@@ -89,6 +90,9 @@ class ValkeyServer:
     def pause(self) -> None:
         """Stop its process where it is: the kernel still takes connections and bytes for it."""
         self._signal(signal.SIGSTOP)
+        assert self._process is not None
+        # The signal is on its way; until it arrives the server still answers.
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOWAIT)
 
     def resume(self) -> None:
         """Let it go on."""
