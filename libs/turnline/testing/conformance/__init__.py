@@ -7,5 +7,7 @@ of test files.
 import pytest
 
 pytest.register_assert_rewrite(
-    "turnline.testing.conformance.stores", "turnline.testing.conformance.transport"
+    "turnline.testing.conformance.bookkeeping",
+    "turnline.testing.conformance.stores",
+    "turnline.testing.conformance.transport",
 )

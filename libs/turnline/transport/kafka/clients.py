@@ -132,6 +132,8 @@ def _common(options: KafkaOptions) -> dict[str, Any]:
     return {
         "bootstrap.servers": options.bootstrap_servers,
         "client.id": "turnline",
+        # It repeats itself with every try; what matters comes as an error, and we say it once.
+        "log_level": 2,
         "reconnect.backoff.ms": 50,
         "reconnect.backoff.max.ms": 1000,
         "socket.connection.setup.timeout.ms": 5000,

@@ -60,12 +60,13 @@ class Topics:
     def __init__(self, bootstrap: str) -> None:
         self._client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
 
-    async def create(self, options: KafkaOptions) -> None:
-        """Create all topics of a transport."""
+    async def create(self, options: KafkaOptions, *, only: str = "") -> None:
+        """Create all topics of a transport, or only one."""
         made = self._client.create_topics(
             [
                 NewTopic(spec.name, spec.partitions, spec.replicas, config=dict(spec.config))
                 for spec in topology_of(options)
+                if only in ("", spec.name)
             ]
         )
         for future in made.values():
@@ -129,6 +130,7 @@ class KafkaHarness:
         self._bootstrap = bootstrap
         self._config = {**QUICK, **(config or {})}
         self._topics = Topics(bootstrap)
+        self._foreign: ConfirmedProducer | None = None
         self.time = ClockTime()
         self.patience_seconds = 15.0
         self.capabilities = Capabilities(native_count=False, max_bytes=DEFAULT_BOUNDS.max_bytes)
@@ -140,12 +142,12 @@ class KafkaHarness:
     async def inject(self, queue: Queue, raw: bytes, group: str) -> None:
         """Produce bytes without headers, as anybody could."""
         assert isinstance(queue, KafkaQueue)  # noqa: S101 - used by tests only
-        config = producer_config(options_for(self._bootstrap))
-        producer = ConfirmedProducer(config, delivery_timeout=10.0)
-        producer.open()
+        if self._foreign is None:
+            config = producer_config(options_for(self._bootstrap))
+            self._foreign = ConfirmedProducer(config, delivery_timeout=10.0)
+            self._foreign.open()
         topic, now = queue.options.topic, self.time.now()
-        await producer.send(Outgoing(topic=topic, key=group.encode(), value=raw, at=now))
-        await producer.close()
+        await self._foreign.send(Outgoing(topic=topic, key=group.encode(), value=raw, at=now))
 
     async def crash(self, delivery: Delivery) -> None:
         """Nothing to do: a delivery that nobody settles is all a dead holder leaves behind."""
@@ -170,4 +172,7 @@ class KafkaHarness:
             async with KafkaTransport(options, self.time.clock) as transport:
                 yield transport
         finally:
+            if self._foreign is not None:
+                await self._foreign.close()
+                self._foreign = None
             await self._topics.delete(options)

@@ -7,7 +7,6 @@ by the group.
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -19,13 +18,13 @@ from turnline.transport.kafka.background import Background
 from turnline.transport.kafka.commits import Commits
 from turnline.transport.kafka.held import Held
 from turnline.transport.kafka.holding import Holding, Lane, Prepared, Record
+from turnline.transport.kafka.line import Line, Waiting
 from turnline.transport.kafka.member import Member, MemberEvents, Offsets
 
 _log = logging.getLogger(__name__)
 
 _CLOSE_SECONDS = 3.0
 
-Waiting = set["asyncio.Future[Lane]"]
 Prepare = Callable[[Lane, Record], Coroutine[Any, Any, Prepared | None]]
 Unspend = Callable[[Record], Coroutine[Any, Any, None]]
 
@@ -59,8 +58,7 @@ class Intake(MemberEvents):
             topic, send=self._send_commit, refused=self._refused, seconds=commit_seconds
         )
         self._holdings: dict[int, Holding] = {}
-        self._ready: OrderedDict[Lane, None] = OrderedDict()
-        self._waiters: OrderedDict[asyncio.Future[Lane], None] = OrderedDict()
+        self.line = Line(self._is_ready)
         self._out: set[Held] = set()
         self._ghosts: dict[bytes | None, set[Held]] = {}
         self._leaving: list[tuple[Sequence[Holding], Callable[[], None]]] = []
@@ -117,15 +115,8 @@ class Intake(MemberEvents):
     async def close(self) -> None:
         """Serve nobody any more and leave the group, within some seconds."""
         self._open = False
-        self.dismiss(list(self._waiters), "The transport was closed")
+        self.line.dismiss(None, "The transport was closed")
         await self._leave()
-
-    def dismiss(self, waiters: Sequence["asyncio.Future[Lane]"], why: str) -> None:
-        """Let waits end with an error."""
-        for waiter in waiters:
-            self._waiters.pop(waiter, None)
-            if not waiter.done():
-                waiter.set_exception(TransportUnavailableError(why))
 
     async def take(self, waiting: Waiting) -> tuple[Held, Prepared]:
         """Wait for a record that may be handed out, and hold it.
@@ -134,15 +125,16 @@ class Intake(MemberEvents):
             waiting: where the wait is noted, for `dismiss`.
         """
         while True:
-            lane = await self._next_lane(waiting)
+            self.check_open()
+            lane = await self.line.take(waiting)
             try:
                 prepared = await self._prepared(lane)
             except BaseException:
-                self._put_back(lane)
+                self.line.put_back(lane)
                 raise
             if prepared is not None and lane.is_live:
                 return self._hold(lane, prepared), prepared
-            self._put_back(lane)
+            self.line.put_back(lane)
 
     # --- for whoever holds something -------------------------------------------------------------
 
@@ -191,7 +183,7 @@ class Intake(MemberEvents):
             lane.records.popleft()
         if not lane.records and lane.holding.lanes.get(lane.key) is lane:
             del lane.holding.lanes[lane.key]
-        self._offer(lane)
+        self.line.offer(lane)
 
     def skip(self, record: Record) -> None:
         """Note that a record needs no delivery."""
@@ -240,7 +232,7 @@ class Intake(MemberEvents):
                 lane = holding.lanes[record.key] = Lane(holding=holding, key=record.key)
             lane.records.append(record)
             if len(lane.records) == 1:
-                self._offer(lane)
+                self.line.offer(lane)
         for holding in behind:
             self.commits.note(holding)
 
@@ -284,26 +276,6 @@ class Intake(MemberEvents):
         if self._member is not None:
             self._member.renew()
 
-    async def _next_lane(self, waiting: Waiting) -> Lane:
-        self.check_open()
-        while self._ready:
-            lane, _ = self._ready.popitem(last=False)
-            if lane.is_free:
-                lane.taken = True
-                return lane
-        waiter: asyncio.Future[Lane] = asyncio.get_running_loop().create_future()
-        self._waiters[waiter] = None
-        waiting.add(waiter)
-        try:
-            return await waiter
-        except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
-                self._put_back(waiter.result())
-            raise
-        finally:
-            waiting.discard(waiter)
-            self._waiters.pop(waiter, None)
-
     async def _prepared(self, lane: Lane) -> Prepared | None:
         if not lane.is_live or not lane.records:
             return None
@@ -318,6 +290,9 @@ class Intake(MemberEvents):
             if isinstance(error, FencedError):
                 return None
             raise
+
+    def _is_ready(self, lane: Lane) -> bool:
+        return lane.is_free and lane.key not in self._ghosts
 
     def _hold(self, lane: Lane, prepared: Prepared) -> Held:
         until = self._clock.monotonic() + self._lease_seconds
@@ -336,7 +311,7 @@ class Intake(MemberEvents):
             self.end(held)
         elif self._let_go(held):
             held.record.prepared = None
-            self._offer(held.lane)
+            self.line.offer(held.lane)
 
     def _let_go(self, held: Held) -> bool:
         """Hold it no more; return whether its lane goes on."""
@@ -354,34 +329,14 @@ class Intake(MemberEvents):
 
     def _rest(self, lane: Lane, seconds: float) -> None:
         if seconds <= 0:
-            self._offer(lane)
+            self.line.offer(lane)
             return
         lane.resting = True
         self._clock.call_at(self._clock.monotonic() + seconds, lambda: self._wake(lane))
 
     def _wake(self, lane: Lane) -> None:
         lane.resting = False
-        self._offer(lane)
-
-    def _put_back(self, lane: Lane) -> None:
-        """Nobody took the head of a lane after all; it is the next one's."""
-        lane.taken = False
-        self._offer(lane)
-        if lane in self._ready:
-            self._ready.move_to_end(lane, last=False)
-
-    def _offer(self, lane: Lane) -> None:
-        """Give a free lane to who waits longest, or keep it for the next one."""
-        if not lane.is_free or lane.key in self._ghosts:
-            return
-        while self._waiters:
-            waiter, _ = self._waiters.popitem(last=False)
-            if not waiter.done():
-                self._ready.pop(lane, None)
-                lane.taken = True
-                waiter.set_result(lane)
-                return
-        self._ready[lane] = None
+        self.line.offer(lane)
 
     def _finish(self, record: Record) -> None:
         holding = record.holding
@@ -400,7 +355,7 @@ class Intake(MemberEvents):
                 gone()
 
     def _lose(self, lane: Lane) -> None:
-        self._ready.pop(lane, None)
+        self.line.drop(lane)
         held = lane.out
         if held is not None and not held.over and not held.done:
             # Its holder works on until it hears of it: the key must not start here meanwhile.
@@ -422,4 +377,4 @@ class Intake(MemberEvents):
             for holding in self._holdings.values():
                 lane = holding.lanes.get(held.lane.key)
                 if lane is not None:
-                    self._offer(lane)
+                    self.line.offer(lane)

@@ -20,7 +20,7 @@ from turnline.transport.kafka.errors import TOO_LARGE, unavailable
 _log = logging.getLogger(__name__)
 _library_log = logging.getLogger("librdkafka")
 
-_POLL_SECONDS = 0.2
+_POLL_SECONDS = 0.1
 _FLUSH_SECONDS = 1.0
 _JOIN_SECONDS = 2.5
 # What a caller waits beyond the library's own time-out before it takes it for hung.

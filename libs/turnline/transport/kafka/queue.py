@@ -1,6 +1,5 @@
 """One queue on Kafka and its readers; see `turnline.transport.Queue`."""
 
-import asyncio
 from collections.abc import Mapping
 from typing import Self
 
@@ -12,8 +11,8 @@ from turnline.transport.kafka.clients import member_config
 from turnline.transport.kafka.dead_letters import KafkaDeadLetters
 from turnline.transport.kafka.delivery import KafkaDelivery
 from turnline.transport.kafka.desk import Desk
-from turnline.transport.kafka.holding import Lane
 from turnline.transport.kafka.intake import Intake
+from turnline.transport.kafka.line import Waiting
 from turnline.transport.kafka.member import Member
 from turnline.transport.kafka.options import KafkaOptions, QueueOptions
 from turnline.transport.kafka.outbox import Outbox
@@ -137,7 +136,7 @@ class KafkaConsumer:
         self._intake = intake
         self._desk = desk
         self._reading = False
-        self._waiting: set[asyncio.Future[Lane]] = set()
+        self._waiting: Waiting = set()
 
     async def __aenter__(self) -> Self:
         self._intake.add_reader()
@@ -149,7 +148,7 @@ class KafkaConsumer:
         if self._reading:
             self._reading = False
             self._intake.remove_reader()
-        self._intake.dismiss(list(self._waiting), "The consumer was closed")
+        self._intake.line.dismiss(list(self._waiting), "The consumer was closed")
 
     async def receive(self) -> KafkaDelivery:
         """Wait for the next delivery."""

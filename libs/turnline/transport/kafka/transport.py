@@ -65,12 +65,14 @@ class KafkaTransport:
     async def __aenter__(self) -> Self:
         self._tools.admin.open()
         try:
-            partitions = await self._tools.admin.topics(self._options.metadata_timeout)
-            provision.check(partitions, topology_of(self._options))
+            # First: it gets ready while the brokers are asked.
             self._tools.producer.open()
             self._tools.reader.open()
-            self._input.open(partitions, await self._max_bytes(self._options.input))
-            self._output.open(partitions, await self._max_bytes(self._options.output))
+            partitions = await self._tools.admin.topics(self._options.metadata_timeout)
+            provision.check(partitions, topology_of(self._options))
+            sizes = await asyncio.gather(*map(self._max_bytes, self._options.queues))
+            self._input.open(partitions, sizes[0])
+            self._output.open(partitions, sizes[1])
             await self._start()
         except BaseException:
             await self._close_clients()
