@@ -89,6 +89,12 @@ class WebsocketApi(Block):
         description="Frames buffered for a client that reads slowly; more closes its socket.  "
         "Default 256: several seconds of streamed text.",
     )
+    inbox: bool = Field(
+        default=True,
+        description="Hold an answer that reaches no socket for its user's next one.  off: try "
+        "again up to max_receive_count of the output queue, then give it up as a dead letter with "
+        "an error in the log (the guide's).  Default on: nobody loses an answer by reconnecting.",
+    )
     max_frame_bytes: int = Field(
         default=131_072,
         ge=1024,

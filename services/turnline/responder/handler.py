@@ -24,7 +24,7 @@ from turnline.protocol import (
 from turnline.push import Frame, UserPush
 from turnline.responder.signals import ResponderSignals
 from turnline.store import ResponseStore, StoredReply, StreamItem
-from turnline.transport import Ack, Bury, Delivery, Release, Settlement
+from turnline.transport import Ack, Bury, Delivery, Release, Retry, Settlement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +33,15 @@ class ResponderOptions:
 
     Attributes:
         default_mode: how answers go out whose request said nothing and names a user.
+        inbox: hold an end that reaches no socket for its user's next one.  Without it the end is
+            tried again and then given up, as in the guide.
+        max_attempts: deliveries of an end before it is given up.
         patience: seconds to keep trying a store that does not answer.
     """
 
     default_mode: DeliveryMode
+    inbox: bool = True
+    max_attempts: int = 3
     patience: float = 60.0
     backoff: Backoff = Backoff(base=0.05, cap=5.0)
 
@@ -69,18 +74,22 @@ class AnswerHandler:
             return Bury("a chat request on the output queue", Code.UNDECODABLE)
         try:
             with self._signals.answer(envelope):
-                await self._patiently(envelope)
+                reached = await self._patiently(envelope)
         except StoreUnavailableError:
             return Release()
-        return Ack()
+        if reached:
+            return Ack()
+        if delivery.attempt < self._options.max_attempts:
+            return Retry()
+        return Bury("no socket of its user took the answer", Code.NOT_FOUND)
 
-    async def _patiently(self, envelope: Envelope) -> None:
+    async def _patiently(self, envelope: Envelope) -> bool:
         loop = asyncio.get_running_loop()
         began = loop.time()
         failures = 0
         while True:
             try:
-                await self._handle(envelope)
+                reached = await self._handle(envelope)
             except StoreUnavailableError as error:
                 failures += 1
                 pause = self._options.backoff.pause(failures)
@@ -91,9 +100,10 @@ class AnswerHandler:
             else:
                 if failures:
                     self._signals.store_recovered(loop.time() - began)
-                return
+                return reached
 
-    async def _handle(self, envelope: Envelope) -> None:
+    async def _handle(self, envelope: Envelope) -> bool:
+        """Keep and push; False if an end has reached nobody and is held for nobody."""
         reply = _stored_reply(envelope)
         if envelope.chunks:
             await self._replies.append(
@@ -104,11 +114,12 @@ class AnswerHandler:
             self._signals.stored(envelope)
         mode = self._mode(envelope)
         if self._push is None or not mode.pushes or not envelope.user_id:
-            return
+            return True
         if mode.streams:
-            await self._push_stream(self._push, envelope, reply)
-        elif reply is not None:
-            await self._push_end(self._push, envelope, chat_response_frame(reply))
+            return await self._push_stream(self._push, envelope, reply)
+        if reply is None:
+            return True
+        return await self._push_end(self._push, envelope, chat_response_frame(reply))
 
     def _mode(self, envelope: Envelope) -> DeliveryMode:
         if envelope.delivery_mode is not DeliveryMode.UNSPECIFIED:
@@ -117,18 +128,22 @@ class AnswerHandler:
 
     async def _push_stream(
         self, push: UserPush, envelope: Envelope, reply: StoredReply | None
-    ) -> None:
+    ) -> bool:
         frames = _stream_frames(envelope, reply)
         with self._signals.push(envelope, frames=len(frames)) as span:
             sockets = await push.push(envelope.user_id, frames)
             span.set(sockets=sockets)
-        if reply is not None and not sockets:
-            await self._push_end(push, envelope, _whole_end(reply))
+        if reply is None or sockets:
+            return True
+        return await self._push_end(push, envelope, _whole_end(reply))
 
-    async def _push_end(self, push: UserPush, envelope: Envelope, frame: Frame) -> None:
-        """Push what ends a turn, or hold it for the user's next socket."""
+    async def _push_end(self, push: UserPush, envelope: Envelope, frame: Frame) -> bool:
+        """Push what ends a turn, or hold it for the user's next socket; False if neither."""
+        send = push.push_or_hold if self._options.inbox else push.push
         with self._signals.push(envelope, frames=1) as span:
-            span.set(sockets=await push.push_or_hold(envelope.user_id, [frame]))
+            sockets = await send(envelope.user_id, [frame])
+            span.set(sockets=sockets)
+        return sockets > 0 or self._options.inbox
 
 
 def _stored_reply(envelope: Envelope) -> StoredReply | None:

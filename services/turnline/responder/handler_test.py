@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from turnline.errors import AgentFailedError
+from turnline.errors import AgentFailedError, Code
 from turnline.protocol import (
     BEGINNING,
     ChatReply,
@@ -17,7 +17,7 @@ from turnline.protocol import (
 from turnline.responder.rig import REQUEST, Rig, chunks, reply
 from turnline.store import StoredReply
 from turnline.telemetry import captured_logs
-from turnline.transport import Ack, Bury, Release
+from turnline.transport import Ack, Bury, Release, Retry
 
 
 async def test_an_answer_is_kept_with_what_its_caller_needs() -> None:
@@ -164,6 +164,37 @@ async def test_a_reply_nobody_takes_is_held() -> None:
 
     (held,) = await rig.connections.take_held("u")
     assert (held["type"], held["result"]) == ("CHAT_RESPONSE", "all")
+
+
+@pytest.mark.parametrize("mode", [DeliveryMode.PUSH, DeliveryMode.PUSH_STREAM])
+async def test_without_an_inbox_an_end_nobody_takes_is_tried_again_and_then_given_up(
+    mode: DeliveryMode,
+) -> None:
+    end = replace(reply(0), delivery_mode=mode)
+    rig, last = Rig(inbox=False), Rig(inbox=False, max_attempts=1)
+
+    assert await rig.take(end) == Retry()
+    given_up = await last.take(end)
+
+    assert given_up == Bury("no socket of its user took the answer", Code.NOT_FOUND)
+    assert [await one.connections.take_held("u") for one in (rig, last)] == [(), ()]
+    assert (await last.stored()).payload == ChatReply(result="all")
+
+
+@pytest.mark.parametrize("mode", [DeliveryMode.PUSH, DeliveryMode.PUSH_STREAM, DeliveryMode.KEEP])
+async def test_without_an_inbox_an_end_somebody_takes_or_nobody_waits_for_is_done(
+    mode: DeliveryMode,
+) -> None:
+    rig = Rig(inbox=False)
+    if mode is not DeliveryMode.KEEP:
+        await rig.open()
+
+    assert await rig.take(replace(chunks(0, "a"), delivery_mode=mode)) == Ack()
+    assert await rig.take(replace(reply(1), delivery_mode=mode)) == Ack()
+
+
+async def test_without_an_inbox_pieces_nobody_takes_are_not_tried_again() -> None:
+    assert await Rig(inbox=False).take(chunks(0, "a")) == Ack()
 
 
 @pytest.mark.parametrize("mode", [DeliveryMode.KEEP, DeliveryMode.KEEP_STREAM])

@@ -87,6 +87,8 @@ class Rig:
         mode: DeliveryMode = DeliveryMode.KEEP,
         patience: float = 60.0,
         pushes: bool = True,
+        inbox: bool = True,
+        max_attempts: int = 3,
         spans: InMemorySpanExporter | None = None,
     ) -> None:
         self.clock = FakeClock()
@@ -100,7 +102,11 @@ class Rig:
             push=self._push() if pushes else None,
             signals=ResponderSignals(self.metrics, self.tracing, self.clock),
             options=ResponderOptions(
-                default_mode=mode, patience=patience, backoff=Backoff(base=0.001, cap=0.002)
+                default_mode=mode,
+                inbox=inbox,
+                max_attempts=max_attempts,
+                patience=patience,
+                backoff=Backoff(base=0.001, cap=0.002),
             ),
         )
 

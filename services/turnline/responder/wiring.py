@@ -31,7 +31,9 @@ def responder_loop(
         push=push,
         signals=ResponderSignals(backends.metrics, backends.tracing, backends.clock),
         options=ResponderOptions(
-            default_mode=_DEFAULT_MODES.get(execution.mode, DeliveryMode.KEEP)
+            default_mode=_DEFAULT_MODES.get(execution.mode, DeliveryMode.KEEP),
+            inbox=settings.websocket_api.inbox,
+            max_attempts=execution.queues.output.max_receive_count,
         ),
     )
     return ConsumeLoop(
