@@ -1,8 +1,9 @@
 """The tree of all settings.  The guide's keys keep the guide's names and defaults."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from turnline.config.auth import Auth
 from turnline.config.block import DAY, Block
@@ -11,6 +12,10 @@ from turnline.config.stores import ResponseStore, Session
 from turnline.config.surfaces import Api, Logging, Telemetry, WebsocketApi
 
 ExecutionMode = Literal["rest_sync", "rest_async", "stream", "async"]
+
+
+# dynamodb is not: answers need a table of their own there, which only its owner can name.
+_FOLLOWED = ("redis", "valkey")
 
 
 def _undeclared_queues() -> Queues:
@@ -58,7 +63,9 @@ class Execution(Block):
     )
     queues: Queues = Field(default_factory=_undeclared_queues, description="Transport and queues.")
     response_store: ResponseStore = Field(
-        default_factory=_undeclared_response_store, description="Where answers wait."
+        default_factory=_undeclared_response_store,
+        description="Where answers wait.  Unset: on a broker with redis or valkey sessions, on "
+        "their server; in memory otherwise.",
     )
 
     @field_validator("mode", mode="before")
@@ -79,3 +86,31 @@ class Settings(Block):
     auth: Auth = Field(default_factory=Auth, description="Tokens of callers.")
     logging: Logging = Field(default_factory=Logging, description="Logs.")
     telemetry: Telemetry = Field(default_factory=Telemetry, description="Metrics and traces.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _answers_follow_sessions(cls, given: object) -> object:
+        """Keep answers where sessions are, where processes share them and nothing else is said."""
+        if not isinstance(given, Mapping):
+            return given
+        execution, session = given.get("execution"), given.get("session")
+        if not isinstance(execution, Mapping) or not isinstance(session, Mapping):
+            return given
+        undeclared = execution.get("response_store") is None
+        if not (undeclared and _is_on_a_broker(execution)) or session.get("type") not in _FOLLOWED:
+            return given
+        return {**given, "execution": {**execution, "response_store": _beside(session)}}
+
+
+def _is_on_a_broker(execution: Mapping[str, Any]) -> bool:
+    queues = execution.get("queues")
+    return isinstance(queues, Mapping) and queues.get("type") not in (None, "in_memory")
+
+
+def _beside(session: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the response store of a session block: the same server, the wait of no block."""
+    store: dict[str, Any] = {"type": session["type"], "retry_count": 60, "delay": 1}
+    server = session.get(session["type"])
+    if isinstance(server, Mapping) and "url" in server:
+        store[session["type"]] = {"url": server["url"]}
+    return store

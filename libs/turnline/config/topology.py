@@ -203,6 +203,12 @@ def _size_warnings(settings: Settings) -> Iterator[SettingWarning]:
 
 
 def _stream_warnings(settings: Settings, topology: Topology) -> Iterator[SettingWarning]:
+    if topology is Topology.GATEWAY and settings.execution.response_store.type == "in_memory":
+        yield SettingWarning(
+            "execution.response_store.type",
+            "in_memory keeps answers in each process, so frames that are sent again, resume or "
+            f"cancel a turn find none of another pod's; use {_SHARED_STORES}",
+        )
     if settings.execution.mode != "stream" or topology not in _TAKES_ANSWERS:
         return
     if settings.execution.response_store.type == "in_memory":

@@ -61,6 +61,47 @@ def test_rest_on_a_broker_needs_a_shared_response_store(
     assert fault_keys(shared, topology) == []
 
 
+@pytest.mark.parametrize("kind", ["redis", "valkey"])
+@pytest.mark.parametrize("mode", ["rest_sync", "stream", "async"])
+def test_answers_undeclared_are_kept_on_the_server_of_shared_sessions(kind: str, mode: str) -> None:
+    url = f"{kind}://sessions:6379"
+    given = settings(mode=mode, session={"type": kind, kind: {"url": url, "ttl": 5}})
+
+    store = given.execution.response_store
+    assert (store.type, getattr(store, kind).url) == (kind, url)
+    assert (store.retry_count, store.delay) == (60, 1)
+    assert fault_keys(given, Topology.REQUEST_HANDLER) == []
+    assert warning_keys(given, Topology.REQUEST_HANDLER) == []
+
+
+@pytest.mark.parametrize(
+    ("transport", "replies", "session"),
+    [
+        ("in_memory", None, VALKEY),
+        ("nats", {"type": "in_memory"}, VALKEY),
+        ("nats", None, {"type": "dynamodb", "dynamodb": {"table_name": "sessions"}}),
+        ("nats", None, None),
+    ],
+)
+def test_answers_stay_in_the_process_that_has_no_others_or_is_told_so(
+    transport: str, replies: dict[str, Any] | None, session: dict[str, Any] | None
+) -> None:
+    given = settings(transport, replies=replies, session=session)
+
+    assert given.execution.response_store.type == "in_memory"
+
+
+def test_a_gateway_whose_answers_no_other_process_sees_is_warned_of() -> None:
+    push = {"push_auth_token": TOKEN}
+    alone = settings(
+        mode="async", replies={"type": "in_memory"}, session=VALKEY, websocket_api=push
+    )
+    shared = settings(mode="async", session=VALKEY, websocket_api=push)
+
+    assert warning_keys(alone, Topology.GATEWAY) == ["execution.response_store.type"]
+    assert warning_keys(shared, Topology.GATEWAY) == []
+
+
 def test_a_runner_needs_no_response_store() -> None:
     assert fault_keys(settings("nats"), Topology.RUNNER) == []
 

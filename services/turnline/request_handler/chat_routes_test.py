@@ -214,6 +214,22 @@ async def test_socket_mode_refuses_a_post_that_asks_for_nothing_else() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("mode", "words"), [(ReplyMode.SOCKET, "ASYNC mode"), (ReplyMode.STREAM, "STREAM responses")]
+)
+async def test_where_no_answer_can_be_read_every_post_is_refused_and_nothing_runs(
+    mode: ReplyMode, words: str
+) -> None:
+    async with open_rig(RigOptions(mode=mode, keeps_answers=False)) as rig:
+        refused = [
+            await post(rig, headers) for headers in ({}, ASYNC, {"accept": "text/event-stream"})
+        ]
+
+    assert [answer.status_code for answer in refused] == [400] * 3
+    assert {answer.json()["detail"]["error"].startswith(words) for answer in refused} == {True}
+    assert rig.envelopes == []
+
+
 # --- polling ------------------------------------------------------------------------------------
 
 

@@ -68,6 +68,7 @@ class RigOptions:
     max_messages: int = 10_000
     max_messages_per_session: int = 100
     running: bool = True
+    keeps_answers: bool = True
     validator: AuthValidator | None = None
     knows_agent: Callable[[str], bool] | None = None
 
@@ -223,7 +224,9 @@ def _parts(
         handler=handler,
         waiting=waiting,
         clock=clock,
-        options=RestOptions(mode=options.mode, limits=limits, stream=stream),
+        options=RestOptions(
+            mode=options.mode, limits=limits, stream=stream, keeps_answers=options.keeps_answers
+        ),
         metrics=Metrics(process=False),
         tracing=configure_tracing(None, "turnline"),
         validator=options.validator,

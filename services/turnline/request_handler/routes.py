@@ -63,6 +63,8 @@ class RestOptions:
 
     Attributes:
         mode: how a POST is answered that asks for nothing else (`execution.mode`).
+        keeps_answers: whether answers come to a store that this process reads; without one no
+            turn can be answered here.
         limits: bounds of request bodies.
         stream: bounds of event streams.
     """
@@ -70,6 +72,7 @@ class RestOptions:
     mode: ReplyMode
     limits: BodyLimits
     stream: EventStreamOptions
+    keeps_answers: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +218,8 @@ class PostingResource(Resource):
         self, call: ChatCall, mode: ReplyMode, preference: Preference, visit: Visit
     ) -> Answer:
         handler = self._parts.handler
+        if not self._parts.options.keeps_answers:
+            raise _answered_over_sockets(self._parts.options.mode)
         match mode:
             case ReplyMode.SYNC:
                 return chat_response(await handler.chat(call))
@@ -228,11 +233,7 @@ class PostingResource(Resource):
                 stream = await handler.submit_stream(call, after=after)
                 return self._event_stream(stream, fails_as_status=True)
             case ReplyMode.SOCKET:
-                raise InvalidRequestError(
-                    "ASYNC mode delivers responses over the WebSocket route: "
-                    "connect to /ws instead",
-                    field="prefer",
-                )
+                raise _answered_over_sockets(mode)
 
 
 class ChatResource(PostingResource):
@@ -324,6 +325,15 @@ class OpenApiResource(Resource):
             authenticated=parts.validator is not None, agents=parts.agents is not None
         )
         return json_response(200, document)
+
+
+def _answered_over_sockets(mode: ReplyMode) -> InvalidRequestError:
+    """Say where this installation answers, in the guide's words."""
+    if mode is ReplyMode.STREAM:
+        text = "STREAM responses on this topology are delivered over the WebSocket route"
+    else:
+        text = "ASYNC mode delivers responses over the WebSocket route"
+    return InvalidRequestError(f"{text}: connect to /ws instead", field="prefer")
 
 
 def _request_id(query: QueryParams) -> str:

@@ -48,6 +48,8 @@ def open_rest(
             idle=budget,
             retry_seconds=lambda: round(random.uniform(0.5, 5.0), 2),
         ),
+        # On a broker the responder may be another process, or another pod's.
+        keeps_answers=settings.execution.queues.type == "in_memory" or store.type != "in_memory",
     )
     return RestParts(
         handler=handler,
