@@ -15,7 +15,11 @@ from turnline.protocol.clock import Clock
 from turnline.transport.port import Bookkeeping, Provisioner, Transport
 
 ADAPTERS = MappingProxyType(
-    {"in_memory": "turnline.transport.in_memory", "nats": "turnline.transport.nats"}
+    {
+        "in_memory": "turnline.transport.in_memory",
+        "kafka": "turnline.transport.kafka",
+        "nats": "turnline.transport.nats",
+    }
 )
 
 

@@ -16,7 +16,7 @@ from turnline.transport.port import Admission
 _T = TypeVar("_T")
 
 # Counts, ids and marks held per queue; the oldest give way.
-MAX_ENTRIES = 200_000
+MAX_ENTRIES = 100_000
 
 
 @dataclass(slots=True)
@@ -77,6 +77,7 @@ class LocalBookkeeping:
             return "queue_full"
         if max_per_group and book.shares[group] >= max_per_group:
             return "group_full"
+        self._expire(book, now)
         _put(book.ids, dedup_id, (now + patience, False))
         self._take_room(book, dedup_id, group)
         return "taken"
@@ -131,6 +132,11 @@ class LocalBookkeeping:
 
     def _book(self, queue: str) -> _Book:
         return self._books.setdefault(queue, _Book())
+
+    def _expire(self, book: _Book, now: float) -> None:
+        """Drop the oldest ids as far as their time is over."""
+        while book.ids and next(iter(book.ids.values()))[0] <= now:
+            book.ids.popitem(last=False)
 
     def _take_room(self, book: _Book, dedup_id: str, group: str) -> None:
         self._give_back(book, dedup_id)

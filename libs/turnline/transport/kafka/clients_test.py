@@ -34,6 +34,12 @@ async def test_settings_that_the_client_does_not_know_are_a_fault_of_the_configu
         await KafkaTransport(options, SystemClock()).__aenter__()
 
 
+async def test_settings_that_only_members_of_a_group_take_are_tried_at_start_up() -> None:
+    options = replace(OPTIONS, client_config={"fetch.wait.max.ms": "soon"})
+    with pytest.raises(ConfigurationError, match=r"fetch\.wait\.max\.ms"):
+        await KafkaTransport(options, SystemClock()).__aenter__()
+
+
 def test_the_operators_settings_reach_all_clients() -> None:
     options = replace(OPTIONS, client_config={"security.protocol": "SASL_SSL"})
     for config in (

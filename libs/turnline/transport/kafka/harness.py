@@ -24,7 +24,7 @@ from turnline.transport.kafka.producer import ConfirmedProducer, Outgoing
 from turnline.transport.kafka.topology import topology_of
 
 _NUMBERS = itertools.count()
-CALM_SECONDS = 0.2
+CALM_SECONDS = 0.15
 PARTITIONS = 3
 QUICK: Mapping[str, ConfigValue] = {
     # The suite's clock stands still, so the group must not measure by the suite's short leases.

@@ -90,11 +90,7 @@ class Member:
         self._down_since: float | None = None
 
     def start(self) -> None:
-        """Join the group, sooner or later.
-
-        Raises:
-            ConfigurationError: the library refuses the settings.
-        """
+        """Join the group, sooner or later."""
         self._thread.start()
 
     def commit(self, offsets: Offsets) -> None:
@@ -226,9 +222,11 @@ class Member:
         self._owned.update({holding.partition: holding for holding in holdings})
         self._tell(self._events.assigned, holdings)
         self._stirred = time.monotonic()
-        consumer.incremental_assign(
-            [TopicPartition(self._topic, start.partition, start.offset) for start in starts]
-        )
+        assigned = [TopicPartition(self._topic, each.partition, each.offset) for each in starts]
+        consumer.incremental_assign(assigned)
+        if assigned:
+            # The library may remember that they were paused when they were ours before.
+            consumer.resume(assigned)
 
     def _starts(self, consumer: Consumer, partitions: list[TopicPartition]) -> list[TopicPartition]:
         """Ask what is committed; without an answer the library begins there, gaps unknown."""

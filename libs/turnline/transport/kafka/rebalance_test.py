@@ -201,3 +201,25 @@ async def test_a_new_owner_repeats_the_unfinished_head_and_none_of_what_is_done_
             await again.ack()
             stats = await second.input.stats()
     assert (stats.waiting, stats.in_flight) == (0, 0)
+
+
+async def test_a_static_member_that_restarts_goes_on_with_its_partitions(
+    server: KafkaServer,
+) -> None:
+    async with fresh_topics(server.bootstrap, partitions=2) as fresh:
+        long: Mapping[str, ConfigValue] = {
+            "session.timeout.ms": 60_000,
+            "group.instance.id": "pod-0",
+        }
+        options = replace(fresh, client_config={**QUICK, **long})
+        for name in ("first", "second", "third"):
+            # Nobody waits for a session of a minute to end: it is taken over by its name.
+            async with (
+                KafkaTransport(options, SystemClock()) as transport,
+                transport.input.consumer() as reader,
+                asyncio.timeout(20.0),
+            ):
+                await transport.input.send(request("session", name))
+                delivery = await reader.receive()
+                assert delivery.envelope.request_id == name
+                await delivery.ack()

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Self
 
+from confluent_kafka import Consumer
+
 from turnline.config import Settings
 from turnline.protocol.clock import Clock
 from turnline.transport.kafka import provision
@@ -15,6 +17,8 @@ from turnline.transport.kafka.bookkeeping import LocalBookkeeping
 from turnline.transport.kafka.clients import (
     admin_config,
     check_client_config,
+    made,
+    member_config,
     producer_config,
     reader_config,
 )
@@ -65,6 +69,7 @@ class KafkaTransport:
     async def __aenter__(self) -> Self:
         self._tools.admin.open()
         try:
+            self._check_members()
             # First: it gets ready while the brokers are asked.
             self._tools.producer.open()
             self._tools.reader.open()
@@ -97,6 +102,12 @@ class KafkaTransport:
     async def check(self) -> None:
         """Return if a broker answers now."""
         await self._tools.admin.check()
+
+    def _check_members(self) -> None:
+        """Find out now whether the library takes the settings of members, not when one reads."""
+        if self._options.client_config:
+            for queue in self._options.queues:
+                made(Consumer, member_config(self._options, queue)).close()
 
     async def _max_bytes(self, queue: QueueOptions) -> int:
         configs = await self._tools.admin.configs(queue.topic)
