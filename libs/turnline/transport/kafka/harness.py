@@ -24,7 +24,9 @@ from turnline.transport.kafka.producer import ConfirmedProducer, Outgoing
 from turnline.transport.kafka.topology import topology_of
 
 _NUMBERS = itertools.count()
-CALM_SECONDS = 0.15
+CALM_SECONDS = 0.25
+# For the way of a record that becomes a dead letter: read, found to be none, and sent on.
+BURY_SECONDS = 0.5
 PARTITIONS = 3
 QUICK: Mapping[str, ConfigValue] = {
     # The suite's clock stands still, so the group must not measure by the suite's short leases.
@@ -104,6 +106,7 @@ class ClockTime:
 
     def __init__(self) -> None:
         self.clock = FakeClock(time.time())
+        self.calm_seconds = CALM_SECONDS
 
     def now(self) -> float:
         """Seconds since the epoch."""
@@ -116,7 +119,7 @@ class ClockTime:
 
     async def calm(self) -> None:
         """Sleep for long enough that what comes at once has come."""
-        await asyncio.sleep(CALM_SECONDS)
+        await asyncio.sleep(self.calm_seconds)
 
 
 class KafkaHarness:
@@ -146,6 +149,7 @@ class KafkaHarness:
             config = producer_config(options_for(self._bootstrap))
             self._foreign = ConfirmedProducer(config, delivery_timeout=10.0)
             self._foreign.open()
+        self.time.calm_seconds = CALM_SECONDS + BURY_SECONDS
         topic, now = queue.options.topic, self.time.now()
         await self._foreign.send(Outgoing(topic=topic, key=group.encode(), value=raw, at=now))
 

@@ -30,14 +30,16 @@ class Prepared:
 class Holding:
     """One partition while it is ours; made anew with each assignment.
 
-    Written by the loop, but for `lost`, which either side sets and nobody clears.
+    Written by the loop, but for `lost`, which either side sets and nobody clears, and for what
+    begins with `read_`, which the member's thread counts.
 
     Attributes:
         progress: what was read and done.
         lost: it is not ours any more, and nothing read from it is.
         leaving: it will not be ours soon; nothing is handed out any more.
-        buffered: records read and not done.
-        weight: bytes of these.
+        read_to / read_count / read_weight: the offset behind the last record read, how many were
+            read, and their bytes.
+        done_count / done_weight: how many of these are done or were before, and their bytes.
         lanes: the records, by key.
     """
 
@@ -45,9 +47,39 @@ class Holding:
     progress: Progress
     lost: bool = False
     leaving: bool = False
-    buffered: int = 0
-    weight: int = 0
+    read_to: int = 0
+    read_count: int = 0
+    read_weight: int = 0
+    done_count: int = 0
+    done_weight: int = 0
     lanes: "dict[bytes | None, Lane]" = field(default_factory=dict)
+
+    @property
+    def buffered(self) -> int:
+        """Records read and not done."""
+        return self.read_count - self.done_count
+
+    @property
+    def weight(self) -> int:
+        """Bytes of these."""
+        return self.read_weight - self.done_weight
+
+    @property
+    def span(self) -> int:
+        """Offsets from the lowest that is not done to the last one read."""
+        base = self.progress.base
+        return self.buffered if base is None else max(0, self.read_to - base)
+
+    def note_read(self, record: "Record") -> None:
+        """Count a record that was read; in the thread."""
+        self.read_to = record.offset + 1
+        self.read_count += 1
+        self.read_weight += record.weight
+
+    def note_done(self, record: "Record") -> None:
+        """Count a record that is done, or was before."""
+        self.done_count += 1
+        self.done_weight += record.weight
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -223,10 +223,9 @@ class Intake(MemberEvents):
             if holding.lost:
                 continue
             if not holding.progress.read(record.offset):
+                holding.note_done(record)
                 behind.add(holding)
                 continue
-            holding.buffered += 1
-            holding.weight += record.weight
             lane = holding.lanes.get(record.key)
             if lane is None:
                 lane = holding.lanes[record.key] = Lane(holding=holding, key=record.key)
@@ -339,10 +338,8 @@ class Intake(MemberEvents):
         self.line.offer(lane)
 
     def _finish(self, record: Record) -> None:
-        holding = record.holding
-        holding.progress.finish(record.offset)
-        holding.buffered -= 1
-        holding.weight -= record.weight
+        record.holding.progress.finish(record.offset)
+        record.holding.note_done(record)
 
     def _let_leave(self) -> None:
         """Tell the member which partitions nothing is out of any more."""
@@ -360,10 +357,8 @@ class Intake(MemberEvents):
         if held is not None and not held.over and not held.done:
             # Its holder works on until it hears of it: the key must not start here meanwhile.
             self._ghosts.setdefault(lane.key, set()).add(held)
-        if held is None and lane.records:
-            record = lane.records[0]
-            if record.prepared is not None:
-                self._background.start(self.unspend(record))
+        if held is None and lane.records and _is_ready(lane.records[0]):
+            self._background.start(self.unspend(lane.records[0]))
 
     def _lay_ghost(self, held: Held) -> None:
         """The holder of a record of a lost partition knows it, or had time to."""
@@ -378,3 +373,11 @@ class Intake(MemberEvents):
                 lane = holding.lanes.get(held.lane.key)
                 if lane is not None:
                     self.line.offer(lane)
+
+
+def _is_ready(record: Record) -> bool:
+    """Whether a record was made ready, and so counted; work that goes on sees itself to that."""
+    work = record.prepared
+    if work is None or not work.done() or work.cancelled() or work.exception() is not None:
+        return False
+    return work.result() is not None

@@ -111,26 +111,29 @@ async def test_other_keys_of_a_partition_that_came_back_do_not_wait() -> None:
         assert held.record.key == b"other"
 
 
-async def test_what_was_read_from_a_lost_partition_is_dropped_and_its_count_taken_back() -> None:
+async def test_what_was_made_ready_for_nobody_is_not_counted_when_its_partition_is_lost() -> None:
     async with opened() as (bench, tasks):
-        first = bench.assign()
+        holding = bench.assign(b"session")
         waiting = tasks.create_task(bench.intake.take(set()))
-        await bench.clock.run_ready()
-        bench.intake.records(
-            [Record(holding=first, offset=0, at_ms=1, key=b"k", raw=b"", headers={})]
-        )
-        # Made ready, and its reader gone before it could have it.
+        await asyncio.sleep(0)
         waiting.cancel()
         await bench.clock.run_ready()
-        taken = tasks.create_task(bench.intake.take(set()))
+        assert bench.unspent == []
+        bench.lose(holding)
         await bench.clock.run_ready()
-        held, _ = taken.result()
-        bench.intake.give_back(held, 0.0)
-        bench.lose(first)
-        late = tasks.create_task(bench.intake.take(set()))
+        assert (waiting.cancelled(), bench.unspent) == (True, ["0-0-1"])
+
+
+async def test_what_was_read_from_a_lost_partition_is_dropped() -> None:
+    async with opened() as (bench, tasks):
+        holding = bench.assign(b"a", b"b")
+        bench.lose(holding)
+        waiting = tasks.create_task(bench.intake.take(set()))
         await bench.clock.run_ready()
-        assert not late.done()
-        late.cancel()
+        assert not waiting.done()
+        waiting.cancel()
+        await bench.clock.run_ready()
+        assert bench.unspent == []
 
 
 async def test_a_partition_is_let_go_when_nothing_of_it_is_out() -> None:

@@ -170,7 +170,11 @@ class Member:
             return None
         self._note_up()
         holding = self._owned.get(message.partition() or 0)
-        return None if holding is None else record_of(message, holding)
+        if holding is None:
+            return None
+        record = record_of(message, holding)
+        holding.note_read(record)
+        return record
 
     def _poll_seconds(self) -> float:
         if time.monotonic() - self._stirred < _BUSY_FOR_SECONDS:
@@ -198,7 +202,7 @@ class Member:
             full = (
                 self._resting
                 or holding.buffered >= _MAX_BUFFERED * share
-                or holding.progress.span >= MAX_SPAN * share
+                or holding.span >= MAX_SPAN * share
                 or weight >= _MAX_WEIGHT * share
             )
             if full != (number in self._paused):

@@ -10,6 +10,8 @@ import binascii
 
 # Offsets from the lowest that is not done to the highest that was read; a bit each in the text.
 MAX_SPAN = 16_384
+# What fits into the text, should more be read all the same; the rest is repeated after a crash.
+_MAX_BITS = 24_000
 _VERSION = "1:"
 
 
@@ -33,9 +35,9 @@ class Progress:
         return self._next
 
     @property
-    def span(self) -> int:
-        """Offsets from the lowest unfinished one to the last one read."""
-        return 0 if self._base is None or self._next is None else self._next - self._base
+    def base(self) -> int | None:
+        """The lowest offset that is not done; None: unknown yet."""
+        return self._base
 
     @property
     def unfinished(self) -> int:
@@ -86,6 +88,7 @@ def count_done(text: str) -> int:
 
 
 def _encoded(done: int) -> str:
+    done &= (1 << _MAX_BITS) - 1
     if not done:
         return ""
     raw = done.to_bytes((done.bit_length() + 7) // 8, "little")
@@ -99,4 +102,4 @@ def _decoded(text: str) -> int:
         raw = base64.b64decode(text.removeprefix(_VERSION), validate=True)
     except (binascii.Error, ValueError):
         return 0
-    return int.from_bytes(raw[: MAX_SPAN // 4], "little")
+    return int.from_bytes(raw[: _MAX_BITS // 8], "little")

@@ -92,6 +92,17 @@ def test_the_text_of_the_widest_span_fits() -> None:
     assert len(text) <= _LARGEST_TEXT
 
 
+def test_what_does_not_fit_into_the_text_is_left_out() -> None:
+    progress = Progress(0)
+    _read(progress, *range(40_000))
+    for offset in range(1, 40_000):
+        progress.finish(offset)
+    offset, text = progress.commit() or (0, "")
+    assert offset == 0
+    assert MAX_SPAN < count_done(text) < 40_000
+    assert len(text) <= _LARGEST_TEXT
+
+
 def test_an_overlong_text_is_read_no_further_than_a_span_can_be() -> None:
     text = "1:" + base64.b64encode(b"\xff" * 100_000).decode()
     assert count_done(text) <= 2 * MAX_SPAN
