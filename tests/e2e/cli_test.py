@@ -268,3 +268,14 @@ async def test_an_operator_without_the_token_is_refused(server: Server) -> None:
 
     assert result.exit_code == 1
     assert "401: invalid admin token" in result.output
+
+
+async def test_a_process_without_admin_routes_is_told_from_one_without_the_letter(
+    server: Server,
+) -> None:
+    line = ["dlq", "--url", f"{server.url}/elsewhere", "--token", ADMIN_TOKEN, "list"]
+    elsewhere = await asyncio.to_thread(CliRunner().invoke, main, line)
+
+    assert elsewhere.exit_code == 1
+    assert "404: no admin routes here; give the URL of a request handler" in elsewhere.output
+    assert "no dead letter" in await dlq(server, "show", "nobody", code=1)

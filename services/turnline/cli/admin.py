@@ -36,6 +36,8 @@ class AdminClient:
         if answer.is_error:
             detail = body.get("detail")
             reason = detail.get("error") if isinstance(detail, dict) else None
+            if reason == "Not Found":  # of the route itself; a letter's is told in other words
+                reason = "no admin routes here; give the URL of a request handler or a runner"
             _fail(f"{answer.status_code}: {reason or 'the server refused'}")
         return body
 

@@ -127,9 +127,13 @@ class ChunkPublisher:
             await self._publisher.send(
                 self._envelope.answer(attempt=claim.attempt, fence=claim.fence, chunks=chunks)
             )
-        except PayloadTooLargeError:
+        except PayloadTooLargeError as error:
             if len(chunks) == 1:
-                raise
+                raise PayloadTooLargeError(
+                    f"A piece of the answer is larger than {error.limit_bytes} bytes",
+                    limit_bytes=error.limit_bytes,
+                    field="result",
+                ) from error
             middle = len(chunks) // 2
             await self._send(chunks[:middle])
             await self._send(chunks[middle:])

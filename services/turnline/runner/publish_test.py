@@ -179,9 +179,10 @@ async def test_chunks_that_are_too_large_together_are_sent_apart_and_in_order() 
 async def test_one_chunk_that_is_too_large_is_refused_and_those_before_it_are_sent() -> None:
     async with a_transport(InMemoryOptions(max_bytes=10_000)) as transport:
         chunks = Publisher(transport.output).chunks(REQUEST, CLAIM)
-        with pytest.raises(PayloadTooLargeError):
+        with pytest.raises(PayloadTooLargeError, match="piece of the answer") as refused:
             await chunks.send(events("a", "b", "x" * 11_000, "c"))
         envelopes = await sent(transport)
 
+    assert refused.value.field == "result"
     assert [chunk.delta for envelope in envelopes for chunk in envelope.chunks] == ["a", "b"]
     assert chunks.count == 2
