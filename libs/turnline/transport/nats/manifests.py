@@ -12,6 +12,7 @@ from turnline.transport.nats.topology import SECOND, ConsumerSpec, Spec, StreamS
 _API_VERSION = "jetstream.nats.io/v1beta2"
 
 _STREAM_FIELDS = {
+    "description": "description",
     "subjects": "subjects",
     "storage": "storage",
     "num_replicas": "replicas",

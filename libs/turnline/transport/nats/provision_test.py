@@ -100,6 +100,20 @@ async def test_a_stream_that_differs_is_named_with_field_wanted_and_found(
     assert f"{field} is {value!r}, wanted {wanted!r}" in fault
 
 
+@pytest.mark.parametrize("max_ack_pending", [None, 1])
+async def test_a_process_that_counts_other_partitions_does_not_start(
+    api: JetStream, options: NatsOptions, max_ack_pending: int | None
+) -> None:
+    options = replace(options, partitions=3, max_ack_pending=max_ack_pending)
+    await provision(options)
+
+    faults = await faults_at_start(replace(options, partitions=2))
+
+    for queue in options.queues:
+        found = [fault for fault in faults if fault.startswith(f"stream {queue.stream}:")]
+        assert "'sessions in 3 partitions', wanted 'sessions in 2 partitions'" in found[0]
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [

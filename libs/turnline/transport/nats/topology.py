@@ -110,6 +110,9 @@ def _work(options: NatsOptions, queue: QueueOptions) -> StreamSpec:
         name=queue.stream,
         config={
             **_common(options),
+            # Stated on the server, so that processes of two counts, which would put one session on
+            # two subjects and out of order, do not start.
+            "description": f"sessions in {options.partitions} partitions",
             "subjects": _work_subjects(options, queue),
             "retention": "workqueue",
             "discard": "new",
