@@ -18,7 +18,11 @@ def main() -> NoReturn:
         clock = SystemClock()
         async with open_stores(settings, clock) as stores:
             await serve_push_endpoint(
-                settings, lifecycle, connections=stores.connections, clock=clock
+                settings,
+                lifecycle,
+                connections=stores.connections,
+                clock=clock,
+                checks=stores.checks,
             )
 
     serve_process(serve)

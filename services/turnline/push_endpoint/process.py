@@ -4,7 +4,7 @@ Pushes come over HTTP and, where `websocket_api.push_grpc_port` is set, over gRP
 to bottom: what is opened first is closed last.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from starlette.applications import Starlette
@@ -13,6 +13,7 @@ from turnline.config import Settings, load_adapter
 from turnline.errors import ConfigurationError
 from turnline.frontdoor import EXCEPTION_HANDLERS
 from turnline.hosting import Lifecycle, Ops, Parts, WebServer, run_parts, web_options
+from turnline.hosting.ops import Check
 from turnline.hosting.parts import Server
 from turnline.protocol.clock import Clock
 from turnline.push.endpoint import PushHandler
@@ -35,12 +36,14 @@ async def serve_push_endpoint(
     *,
     connections: ConnectionStore,
     clock: Clock,
+    checks: Mapping[str, Check] = MappingProxyType({}),
     started: Callable[[int], None] = lambda _port: None,
     grpc_started: Callable[[int], None] = lambda _port: None,
 ) -> None:
     """Serve pushes to users until the lifecycle drains.
 
     Args:
+        checks: what must answer for this process to be ready.
         started: called with the port that is listened on, once it is bound.
         grpc_started: the same for the port of gRPC; not called where that is off.
 
@@ -55,7 +58,7 @@ async def serve_push_endpoint(
     ops = Ops(
         lifecycle=lifecycle,
         alive={},
-        checks={},
+        checks=checks,
         render_metrics=scrape if settings.telemetry.metrics else None,
     )
     async with open_push(settings, connections, metrics, clock) as handler:

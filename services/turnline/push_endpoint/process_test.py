@@ -1,13 +1,16 @@
 """The push endpoint as a process of its own: no transport, a connection store, other pods."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 
 import httpx
 
 from turnline.config import Settings
+from turnline.errors import StoreUnavailableError
 from turnline.hosting import Lifecycle
+from turnline.hosting.ops import Check
 from turnline.protocol.clock import SystemClock
 from turnline.push import PUSH_PATH, PUSH_TOKEN_HEADER
 from turnline.push.endpoint_routes import USER_PUSH_PATH
@@ -19,7 +22,10 @@ TOKEN = "secret-of-the-pods-of-these-tests"
 
 @asynccontextmanager
 async def serving(
-    connections: MemoryConnectionStore, **api: object
+    connections: MemoryConnectionStore,
+    *,
+    checks: Mapping[str, Check] = MappingProxyType({}),
+    **api: object,
 ) -> AsyncIterator[httpx.AsyncClient]:
     settings = Settings.model_validate(
         {
@@ -38,6 +44,7 @@ async def serving(
                 lifecycle,
                 connections=connections,
                 clock=SystemClock(),
+                checks=checks,
                 started=bound.set_result,
             )
         )
@@ -84,3 +91,13 @@ async def test_its_metrics_can_be_switched_off() -> None:
     async with serving(a_store(), telemetry={"metrics": False}) as client:
         assert (await client.get("/metrics")).status_code == 404
         assert (await client.get("/health")).status_code == 200
+
+
+async def test_it_is_ready_only_while_its_store_answers() -> None:
+    async def away() -> None:
+        raise StoreUnavailableError("no answer")
+
+    async with serving(a_store(), checks={"session_store": away}) as client:
+        answer = await client.get("/ready")
+
+    assert answer.status_code == 503

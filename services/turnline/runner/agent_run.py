@@ -7,7 +7,7 @@ buffer: the agent waits while `MAX_BUFFERED` events are unread.
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from turnline.agent import Agent, AgentContractError, Reply, Turn
 from turnline.hosting import leave_behind
@@ -17,6 +17,10 @@ from turnline.telemetry import get_logger
 _log = get_logger("runner")
 
 MAX_BUFFERED = 256
+# Each batch is a message that is sent, stored and pushed by itself; a person reads pieces that come
+# 40 ms apart as one flow.  The first, the last and a large one wait for nothing.
+PACE_SECONDS = 0.04
+LARGE_BATCH = 64
 STOP_SECONDS = 5.0
 
 
@@ -34,18 +38,27 @@ class AgentRun:
         self._readable = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
+        self._urgent = asyncio.Event()
         self._ended = False
         self.reply: Reply | None = None
         self.error: Exception | None = None
 
     async def batches(self) -> AsyncIterator[list[ChatEvent]]:
-        """Give the events since the last batch, until the agent is through."""
+        """Give the events since the last batch, until the agent is through.
+
+        Batches come `PACE_SECONDS` apart, unless one is large or the last.
+        """
+        loop = asyncio.get_running_loop()
+        due = loop.time()
         while True:
             await self._readable.wait()
+            await self._gather(due)
             self._readable.clear()
+            self._urgent.clear()
             batch, self._buffer = self._buffer, []
             self._writable.set()
             ended = self._ended
+            due = loop.time() + PACE_SECONDS
             if batch:
                 yield batch
             if ended:
@@ -61,6 +74,7 @@ class AgentRun:
             self.error = _as_exception(error)
         finally:
             self._ended = True
+            self._urgent.set()
             self._readable.set()
 
     def ignore_rest(self) -> None:
@@ -68,6 +82,14 @@ class AgentRun:
         self._wants_events = False
         self._buffer.clear()
         self._writable.set()
+
+    async def _gather(self, until: float) -> None:
+        """Let more events come, until a time or until there is no use in waiting."""
+        if asyncio.get_running_loop().time() >= until:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(until):
+                await self._urgent.wait()
 
     async def _listen(self, items: AsyncIterator[ChatEvent | Reply], name: str) -> None:
         try:
@@ -88,6 +110,8 @@ class AgentRun:
             return
         self._buffer.append(event)
         self._readable.set()
+        if len(self._buffer) >= LARGE_BATCH:
+            self._urgent.set()
         if len(self._buffer) >= MAX_BUFFERED:
             self._writable.clear()
 

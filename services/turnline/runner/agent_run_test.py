@@ -148,3 +148,26 @@ async def test_an_agent_that_ignores_cancellation_is_left_behind(
     release.set()
 
     assert [record["event"] for record in logs] == ["agent.stuck"]
+
+
+async def test_what_is_said_in_a_quick_row_travels_together_and_the_end_waits_for_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(agent_run, "PACE_SECONDS", 3600.0)
+    first_was_read = asyncio.Event()
+
+    async def answer(_: Turn) -> AsyncIterator[ChatEvent | Reply]:
+        yield event("a")
+        await first_was_read.wait()
+        for text in "bcd":
+            yield event(text)
+            await asyncio.sleep(0)
+        yield Reply(text="abcd")
+
+    batches: list[list[str]] = []
+    async with asyncio.timeout(5), running(PortAgent(answer), a_turn(), wants_events=True) as run:
+        async for batch in run.batches():
+            batches.append([one.content for one in batch])
+            first_was_read.set()
+
+    assert batches == [["a"], ["b", "c", "d"]]

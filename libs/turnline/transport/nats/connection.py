@@ -96,16 +96,20 @@ class Connection:
             await link.close()
 
     async def run(self) -> None:
-        """Watch the connection and make a new one when it is lost; ends when cancelled."""
+        """Watch the connection and make a new one when it is lost; ends when cancelled or closed.
+
+        nats-py may swallow a cancellation, so after `close` it also ends by itself, within seconds.
+        """
         # One that was lost before it was looked at, at the start or in a quick row, is made anew.
-        while (link := self._link) is not None:
+        while (link := self._link) is not None and not self._closed:
             await self._watch(link)
             began = self._clock.monotonic()
             self._link = None
             self._fail_answers()
             _log.warning("dependency.unavailable", dependency="nats", reason="connection lost")
             await link.close()
-            await self._come_back()
+            if not await self._come_back():
+                return
             _log.info(
                 "dependency.recovered",
                 dependency="nats",
@@ -224,9 +228,10 @@ class Connection:
                 except TransportUnavailableError:
                     return
 
-    async def _come_back(self) -> None:
+    async def _come_back(self) -> bool:
+        """Make a new connection, however long it takes; False once closed instead."""
         pause, told = _FIRST_PAUSE_SECONDS, ""
-        while True:
+        while not self._closed:
             for url in list(self._urls):
                 try:
                     await self._use(await connect(url, self._options))
@@ -235,10 +240,11 @@ class Connection:
                 else:
                     for callback in self._when_up:
                         callback()
-                    return
+                    return True
             jitter = 0.5 + secrets.randbelow(1000) / 1000
             await self._clock.sleep_until(self._clock.monotonic() + pause * jitter)
             pause = min(pause * 2, MAX_PAUSE_SECONDS)
+        return False
 
     def _tell(self, error: TransportUnavailableError | ConfigurationError, told: str) -> str:
         """Log why there is no connection, unless that was the last thing said."""
@@ -254,6 +260,9 @@ class Connection:
         except BaseException:
             await link.close()
             raise
+        if self._closed:
+            await link.close()
+            return
         self._link = link
         self._urls += [url for url in link.known_urls if url not in self._urls]
 

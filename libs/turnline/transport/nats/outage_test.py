@@ -271,3 +271,16 @@ async def test_a_server_that_is_not_there_is_said_at_once(own_server: NatsServer
     with pytest.raises(TransportUnavailableError, match="can't be reached"):
         async with opened(quick(url)):
             raise AssertionError("entered")
+
+
+async def test_a_closed_connection_stops_coming_back_though_nobody_cancels_it(
+    own_server: NatsServer,
+) -> None:
+    connection = Connection(quick(own_server.url).server, SystemClock())
+    await connection.open()
+    async with asyncio.timeout(15), asyncio.TaskGroup() as tasks:
+        tasks.create_task(connection.run())
+        await asyncio.to_thread(own_server.kill)
+        while connection.is_up:
+            await asyncio.sleep(0.01)
+        await connection.close()
