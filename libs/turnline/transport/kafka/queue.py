@@ -6,11 +6,12 @@ from typing import Self
 from turnline.errors import TransportUnavailableError
 from turnline.protocol import Envelope
 from turnline.protocol.clock import Clock
+from turnline.transport.held_delivery import HeldDelivery
 from turnline.transport.kafka.census import Census
 from turnline.transport.kafka.clients import member_config
 from turnline.transport.kafka.dead_letters import KafkaDeadLetters
-from turnline.transport.kafka.delivery import KafkaDelivery
 from turnline.transport.kafka.desk import Desk
+from turnline.transport.kafka.held import Held
 from turnline.transport.kafka.intake import Intake
 from turnline.transport.kafka.line import Waiting
 from turnline.transport.kafka.member import Member
@@ -150,9 +151,9 @@ class KafkaConsumer:
             self._intake.remove_reader()
         self._intake.line.dismiss(list(self._waiting), "The consumer was closed")
 
-    async def receive(self) -> KafkaDelivery:
+    async def receive(self) -> HeldDelivery[Held]:
         """Wait for the next delivery."""
         if not self._reading:
             raise TransportUnavailableError("The consumer is closed")
         held, prepared = await self._intake.take(self._waiting)
-        return KafkaDelivery(self._desk, held, prepared.envelope)
+        return HeldDelivery(self._desk, held, prepared.envelope)

@@ -6,11 +6,12 @@ from typing import Self
 from turnline.errors import TransportUnavailableError
 from turnline.protocol import Envelope
 from turnline.protocol.clock import Clock
+from turnline.transport.held_delivery import HeldDelivery
 from turnline.transport.nats.connection import Connection
 from turnline.transport.nats.credits import Credits
 from turnline.transport.nats.dead_letters import NatsDeadLetters
-from turnline.transport.nats.delivery import NatsDelivery
 from turnline.transport.nats.desk import Desk
+from turnline.transport.nats.held import Held
 from turnline.transport.nats.intake import Admitted, Intake
 from turnline.transport.nats.jetstream import JetStream, seconds_of
 from turnline.transport.nats.leases import Leases
@@ -145,9 +146,9 @@ class NatsConsumer:
         self._reading = False
         self._intake.dismiss(list(self._waiting), "The consumer was closed")
 
-    async def receive(self) -> NatsDelivery:
+    async def receive(self) -> HeldDelivery[Held]:
         """Wait for the next delivery."""
         if not self._reading:
             raise TransportUnavailableError("The consumer is closed")
         held, envelope = await self._intake.take(self._waiting)
-        return NatsDelivery(self._desk, held, envelope)
+        return HeldDelivery(self._desk, held, envelope)

@@ -1,24 +1,64 @@
-"""One receipt of an envelope; see `turnline.transport.Delivery`."""
+"""A delivery for adapters that settle through one place: what a settlement is, said once.
+
+The adapter's *desk* knows how each settlement is done on its broker; what is *held* is the broker's
+receipt.  Here is only that a delivery is settled once, and one settlement at a time.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Generic, Protocol, TypeVar
 
 from turnline.errors import FencedError
 from turnline.protocol import Envelope
-from turnline.transport.nats.desk import Desk
-from turnline.transport.nats.held import Held
 
 
-class NatsDelivery:
-    """A held message with its envelope.
+class Held(Protocol):
+    """What a broker handed out, under its lease."""
 
-    A settlement that found no server may be tried again, until the lease is over.
+    @property
+    def attempt(self) -> int:
+        """1 on the first delivery."""
+        ...
+
+
+HeldT = TypeVar("HeldT", bound=Held)
+_HeldT = TypeVar("_HeldT", bound=Held, contravariant=True)
+
+
+class Settling(Protocol[_HeldT]):
+    """The ways of what is held to its settlement; each raises as that of `Delivery` does."""
+
+    async def finish(self, held: _HeldT) -> None:
+        """Remove it for good."""
+        ...
+
+    async def postpone(self, held: _HeldT, seconds: float) -> None:
+        """Give it back, spent, for `seconds`."""
+        ...
+
+    async def release(self, held: _HeldT) -> None:
+        """Give it back at once, unspent."""
+        ...
+
+    async def bury(self, held: _HeldT, reason: str) -> None:
+        """Move it to the dead letters."""
+        ...
+
+    async def renew(self, held: _HeldT) -> None:
+        """Start its lease anew."""
+        ...
+
+
+class HeldDelivery(Generic[HeldT]):
+    """What is held, with its envelope; a `turnline.transport.Delivery`.
+
+    A settlement that found no broker may be tried again, until the lease is over.
     """
 
     __slots__ = ("_desk", "_envelope", "_held", "_settled", "_turnstile")
 
-    def __init__(self, desk: Desk, held: Held, envelope: Envelope) -> None:
+    def __init__(self, desk: Settling[HeldT], held: HeldT, envelope: Envelope) -> None:
         self._desk = desk
         self._held = held
         self._envelope = envelope
