@@ -6,7 +6,6 @@ what reading the topic from its start leaves over, for every process alike.
 """
 
 import asyncio
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -22,6 +21,7 @@ from turnline.protocol import ChatRequest, Envelope
 from turnline.protocol.clock import Clock
 from turnline.protocol.codec import encode
 from turnline.protocol.json_body import decode_any
+from turnline.telemetry import get_logger
 from turnline.transport.kafka.admin import Admin, Offsets
 from turnline.transport.kafka.errors import unavailable
 from turnline.transport.kafka.holding import Record, headers_of
@@ -31,7 +31,7 @@ from turnline.transport.kafka.producer import ConfirmedProducer, Outgoing
 from turnline.transport.kafka.reader import LogReader
 from turnline.transport.port import DeadLetter
 
-_log = logging.getLogger(__name__)
+_log = get_logger("transport")
 
 _OWN = "turnline-"
 REASON = _OWN + "reason"
@@ -112,11 +112,8 @@ class KafkaDeadLetters:
         except PayloadTooLargeError as error:
             _log.error(
                 "dependency.unavailable",
-                extra={
-                    "dependency": "kafka",
-                    "reason": f"topic {self._topic} takes no letter as large; raise its "
-                    "max.message.bytes",
-                },
+                dependency="kafka",
+                reason=f"topic {self._topic} takes no letter as large; raise its max.message.bytes",
             )
             raise unavailable(None, "takes no dead letter as large") from error
 
@@ -173,11 +170,9 @@ class KafkaDeadLetters:
                 key = min(self._alive, key=lambda each: self._alive[each])
                 _log.warning(
                     "dead_letter.dropped",
-                    extra={
-                        "queue": self._name,
-                        "letter_id": self._alive[key].id,
-                        "limit": self._limit,
-                    },
+                    queue=self._name,
+                    letter_id=self._alive[key].id,
+                    limit=self._limit,
                 )
                 await self._bury(key)
             self._room = self._limit - len(self._alive)

@@ -3,11 +3,10 @@
 One per queue, shared by its readers and their deliveries.
 """
 
-import logging
-
 from turnline.errors import FencedError, StoreUnavailableError, UndecodableError
 from turnline.protocol import Envelope
 from turnline.protocol.json_body import decode_any
+from turnline.telemetry import get_logger
 from turnline.transport.kafka.dead_letters import KafkaDeadLetters
 from turnline.transport.kafka.errors import unavailable
 from turnline.transport.kafka.held import Held
@@ -16,7 +15,7 @@ from turnline.transport.kafka.intake import Intake
 from turnline.transport.kafka.keys import group_text
 from turnline.transport.port import Bookkeeping
 
-_log = logging.getLogger(__name__)
+_log = get_logger("transport")
 
 
 class Desk:
@@ -115,7 +114,9 @@ class Desk:
         except UndecodableError as error:
             _log.error(
                 "message.undecodable",
-                extra={"queue": self._name, "reason": error.message, "size": len(record.raw)},
+                queue=self._name,
+                reason=error.message,
+                size=len(record.raw),
             )
             await self._letters.add(record, attempt, error.message)
             await self._close_book(record)
@@ -136,6 +137,4 @@ class Desk:
 
 
 def _warn(error: StoreUnavailableError) -> None:
-    _log.warning(
-        "dependency.unavailable", extra={"dependency": "bookkeeping", "reason": error.message}
-    )
+    _log.warning("dependency.unavailable", dependency="bookkeeping", reason=error.message)

@@ -6,7 +6,6 @@ by the group.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from confluent_kafka import KafkaError
 
 from turnline.errors import FencedError, TransportUnavailableError, TurnlineError
 from turnline.protocol.clock import Clock
+from turnline.telemetry import get_logger
 from turnline.transport.kafka.background import Background
 from turnline.transport.kafka.commits import Commits
 from turnline.transport.kafka.held import Held
@@ -21,7 +21,7 @@ from turnline.transport.kafka.holding import Holding, Lane, Prepared, Record
 from turnline.transport.kafka.line import Line, Waiting
 from turnline.transport.kafka.member import Member, MemberEvents, Offsets
 
-_log = logging.getLogger(__name__)
+_log = get_logger("transport")
 
 _CLOSE_SECONDS = 3.0
 
@@ -248,7 +248,8 @@ class Intake(MemberEvents):
         if not await member.close(_CLOSE_SECONDS):
             _log.warning(
                 "dependency.unavailable",
-                extra={"dependency": "kafka", "reason": "the consumer does not close; left behind"},
+                dependency="kafka",
+                reason="the consumer does not close; left behind",
             )
         await asyncio.sleep(0)  # what it told last
         self.lost(self._mark_lost())
@@ -269,7 +270,8 @@ class Intake(MemberEvents):
         """The group does not know us any more: nothing we hold is ours."""
         _log.warning(
             "dependency.unavailable",
-            extra={"dependency": "kafka", "reason": "the group refused a commit; joining anew"},
+            dependency="kafka",
+            reason="the group refused a commit; joining anew",
         )
         self.lost(self._mark_lost())
         if self._member is not None:

@@ -17,12 +17,13 @@ from typing import Any, Protocol
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from turnline.errors import ConfigurationError
+from turnline.telemetry import get_logger
 from turnline.transport.kafka.clients import made
 from turnline.transport.kafka.errors import kafka_error
 from turnline.transport.kafka.holding import Holding, Record, record_of
 from turnline.transport.kafka.progress import MAX_SPAN, Progress
 
-_log = logging.getLogger(__name__)
+_log = get_logger("transport")
 _library_log = logging.getLogger("librdkafka")
 
 # What the loop asks for waits for the end of a poll: short ones while an ack is near.
@@ -120,7 +121,8 @@ class Member:
             except ConfigurationError as error:
                 _log.error(
                     "dependency.unavailable",
-                    extra={"dependency": "kafka", "reason": error.message},
+                    dependency="kafka",
+                    reason=error.message,
                 )
                 return
             self._broken = False
@@ -293,12 +295,10 @@ class Member:
     def _note_down(self, reason: str) -> None:
         if self._down_since is None:
             self._down_since = time.monotonic()
-            _log.warning(
-                "dependency.unavailable", extra={"dependency": "kafka", "reason": reason[:200]}
-            )
+            _log.warning("dependency.unavailable", dependency="kafka", reason=reason[:200])
 
     def _note_up(self) -> None:
         if self._down_since is not None:
             seconds = round(time.monotonic() - self._down_since, 3)
             self._down_since = None
-            _log.info("dependency.recovered", extra={"dependency": "kafka", "seconds": seconds})
+            _log.info("dependency.recovered", dependency="kafka", seconds=seconds)

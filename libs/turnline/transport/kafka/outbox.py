@@ -1,7 +1,6 @@
 """Puts envelopes on the topic of one queue, each once within the window."""
 
 import asyncio
-import logging
 
 from turnline.errors import (
     PayloadTooLargeError,
@@ -13,6 +12,7 @@ from turnline.errors import (
 from turnline.protocol import Envelope
 from turnline.protocol.clock import Clock
 from turnline.protocol.codec import encode, headers
+from turnline.telemetry import get_logger
 from turnline.transport.kafka.admin import Admin
 from turnline.transport.kafka.background import Background
 from turnline.transport.kafka.errors import unavailable
@@ -21,7 +21,7 @@ from turnline.transport.kafka.options import KafkaOptions, QueueOptions
 from turnline.transport.kafka.producer import ConfirmedProducer, Outgoing, Place
 from turnline.transport.port import Admission, Bookkeeping
 
-_log = logging.getLogger(__name__)
+_log = get_logger("transport")
 
 _DEDUP_HEADER = "ak-dedup-id"
 _PATIENCE_MARGIN_SECONDS = 10.0
@@ -159,5 +159,6 @@ class Outbox:
         except StoreUnavailableError as error:
             _log.warning(
                 "dependency.unavailable",
-                extra={"dependency": "bookkeeping", "reason": error.message},
+                dependency="bookkeeping",
+                reason=error.message,
             )

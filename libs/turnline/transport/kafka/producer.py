@@ -14,10 +14,11 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from turnline.errors import PayloadTooLargeError, TransportUnavailableError, TurnlineError
+from turnline.telemetry import get_logger
 from turnline.transport.kafka.clients import made
 from turnline.transport.kafka.errors import TOO_LARGE, unavailable
 
-_log = logging.getLogger(__name__)
+_log = get_logger("transport")
 _library_log = logging.getLogger("librdkafka")
 
 _POLL_SECONDS = 0.1
@@ -122,7 +123,8 @@ class ConfirmedProducer:
         """Make a new one; the old one's thread ends when it sees that it is not in use."""
         _log.warning(
             "dependency.unavailable",
-            extra={"dependency": "kafka", "reason": "the producer broke and is replaced"},
+            dependency="kafka",
+            reason="the producer broke and is replaced",
         )
         self._start()
 

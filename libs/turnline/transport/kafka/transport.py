@@ -1,7 +1,6 @@
 """Both queues over the brokers of one cluster; see `turnline.transport.Transport`."""
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Self
@@ -10,6 +9,7 @@ from confluent_kafka import Consumer
 
 from turnline.config import Settings
 from turnline.protocol.clock import Clock
+from turnline.telemetry import get_logger
 from turnline.transport.kafka import provision
 from turnline.transport.kafka.admin import Admin
 from turnline.transport.kafka.background import Background
@@ -35,7 +35,7 @@ from turnline.transport.kafka.tools import Tools
 from turnline.transport.kafka.topology import topology_of
 from turnline.transport.port import Bookkeeping
 
-_log = logging.getLogger(__name__)
+_log = get_logger("transport")
 
 _FINISH_SECONDS = 1.0
 
@@ -141,17 +141,15 @@ class KafkaTransport:
         for queue in self._options.queues:
             count = partitions[queue.topic]
             too_few = count < queue.no_of_consumers
-            _log.log(
-                logging.WARNING if too_few else logging.INFO,
+            say = _log.warning if too_few else _log.info
+            say(
                 "transport.consumers",
-                extra={
-                    "queue": queue.name,
-                    "partitions": count,
-                    "consumers": queue.no_of_consumers,
-                    "server_consumers": 1,
-                    "limit": "one turn per session; execution.max_concurrency turns per process; "
-                    f"at most {count} processes share the queue",
-                },
+                queue=queue.name,
+                partitions=count,
+                consumers=queue.no_of_consumers,
+                server_consumers=1,
+                limit="one turn per session; execution.max_concurrency turns per process; "
+                f"at most {count} processes share the queue",
             )
 
 

@@ -1,6 +1,5 @@
 """What settings make of it: the transport by its name, its books where the sessions are."""
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 from turnline.config import Settings
 from turnline.hosting import open_backends
 from turnline.protocol.clock import SystemClock
+from turnline.telemetry import captured_logs
 from turnline.testing.conformance.transport.envelopes import request
 from turnline.testing.servers.kafka import KafkaServer
 from turnline.testing.servers.valkey import running_valkey
@@ -54,22 +54,22 @@ async def test_books_are_the_processs_own_otherwise(server: KafkaServer) -> None
             assert not backends.transport.input.capabilities.native_count
 
 
-@pytest.mark.parametrize(("consumers", "level"), [(3, logging.INFO), (4, logging.WARNING)])
+@pytest.mark.parametrize(("consumers", "level"), [(3, "info"), (4, "warning")])
 async def test_fewer_partitions_than_consumers_are_warned_of_at_start_up(
-    server: KafkaServer, caplog: pytest.LogCaptureFixture, consumers: int, level: int
+    server: KafkaServer, consumers: int, level: str
 ) -> None:
-    caplog.set_level(logging.INFO)
     async with fresh_topics(server.bootstrap, partitions=3) as fresh:
         settings = settings_for(fresh, {"type": "in_memory"}, consumers=consumers)
-        async with KafkaTransport(options_from(settings), SystemClock()):
-            pass
+        with captured_logs() as records:
+            async with KafkaTransport(options_from(settings), SystemClock()):
+                pass
     (line,) = (
         record
-        for record in caplog.records
-        if record.getMessage() == "transport.consumers" and record.__dict__["queue"] == "input"
+        for record in records
+        if record["event"] == "transport.consumers" and record["queue"] == "input"
     )
-    assert line.levelno == level
-    assert (line.__dict__["partitions"], line.__dict__["consumers"]) == (3, consumers)
+    assert line["level"] == level
+    assert (line["partitions"], line["consumers"]) == (3, consumers)
 
 
 def test_the_names_are_the_guides() -> None:
