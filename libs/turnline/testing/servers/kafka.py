@@ -7,7 +7,6 @@ tests, on topics of their own.
 import asyncio
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -18,6 +17,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from turnline.testing.servers.kafka_jars import cache_folder, find_java, kafka_jars, locked
+from turnline.testing.servers.process import end, free_ports, freeze
 
 START_SECONDS = 90.0
 STOP_SECONDS = 15.0
@@ -65,7 +65,7 @@ class KafkaServer:
     def __init__(self, nodes: int = 1, extra: str = "") -> None:
         self._extra = extra
         self._folder = Path(tempfile.mkdtemp(prefix="turnline-kafka-"))
-        ports = _free_ports(2 * nodes)
+        ports = free_ports(2 * nodes)
         self._ports, self._controllers = ports[:nodes], ports[nodes:]
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
 
@@ -121,7 +121,7 @@ class KafkaServer:
 
     def freeze(self, node: int = 0) -> None:
         """Let one answer nothing any more, with its sockets open (SIGSTOP)."""
-        self._processes[node].send_signal(signal.SIGSTOP)
+        freeze(self._processes[node])
 
     def thaw(self, node: int = 0) -> None:
         """Let it go on."""
@@ -140,7 +140,10 @@ class KafkaServer:
             self._format(config, self._folder / f"data{node}")
         with (self._folder / f"node{node}.log").open("ab") as log:
             self._processes[node] = subprocess.Popen(
-                self._java("256m", "kafka.Kafka", str(config)), stdout=log, stderr=log
+                self._java("256m", "kafka.Kafka", str(config)),
+                stdout=log,
+                stderr=log,
+                process_group=0,
             )
 
     def _properties(self, node: int) -> str:
@@ -198,24 +201,5 @@ class KafkaServer:
 
     def _end(self, node: int, how: signal.Signals) -> None:
         process = self._processes.pop(node, None)
-        if process is None:
-            return
-        process.send_signal(signal.SIGCONT)
-        process.send_signal(how)
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def _free_ports(count: int) -> list[int]:
-    """Give ports nobody listens on; all are held open until the last is chosen."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+        if process is not None:
+            end(process, how, within=STOP_SECONDS)

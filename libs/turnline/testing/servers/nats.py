@@ -6,10 +6,8 @@ the reason.
 
 import asyncio
 import json
-import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +18,8 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
+
+from turnline.testing.servers.process import end, free_ports, freeze
 
 START_SECONDS = 20.0
 STOP_SECONDS = 5.0
@@ -109,14 +109,13 @@ class NatsServer:
 
     def freeze(self) -> None:
         """Let it answer nothing any more, with its sockets open (SIGSTOP)."""
-        self._signal(signal.SIGSTOP)
         assert self._process is not None
-        # The signal is on its way; until it arrives the server still answers.
-        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOWAIT)
+        freeze(self._process)
 
     def thaw(self) -> None:
         """Let it go on."""
-        self._signal(signal.SIGCONT)
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
 
     async def restart(self, *, hard: bool = False) -> None:
         """Stop and start it; `hard` kills it."""
@@ -151,19 +150,8 @@ class NatsServer:
 
     def _end(self, how: signal.Signals) -> None:
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.send_signal(signal.SIGCONT)
-        process.send_signal(how)
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-    def _signal(self, what: signal.Signals) -> None:
-        assert self._process is not None
-        self._process.send_signal(what)
+        if process is not None:
+            end(process, how, within=STOP_SECONDS)
 
 
 class NatsCluster:
@@ -234,7 +222,7 @@ class NatsCluster:
                 await asyncio.sleep(0.05)
 
     def _write(self) -> None:
-        ports = _free_ports(3 * self.SIZE)
+        ports = free_ports(3 * self.SIZE)
         self._clients, self._monitors = ports[:3], ports[3:6]
         routes = ", ".join(f'"nats://127.0.0.1:{port}"' for port in ports[6:])
         for node in range(self.SIZE):
@@ -276,15 +264,3 @@ def _is_healthy(monitor: str) -> bool:
             return bool(answer.status == 200)
     except (URLError, OSError):
         return False
-
-
-def _free_ports(count: int) -> list[int]:
-    """Give ports nobody listens on; all are held open until the last is chosen."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()

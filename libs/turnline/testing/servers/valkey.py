@@ -1,6 +1,5 @@
 """A real Valkey server on a random loopback port, which can be killed, paused and started again."""
 
-import os
 import shutil
 import signal
 import socket
@@ -13,6 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from turnline.testing.servers.process import end, free_ports, freeze
 
 _START_SECONDS = 10.0
 _LOOK_SECONDS = 0.01
@@ -66,7 +67,7 @@ class ValkeyServer:
             RuntimeError: it does not come up; holds its log.
         """
         for _ in range(_PORT_TRIES):
-            self.port = self.port or _free_port()
+            self.port = self.port or free_ports(1)[0]
             self._spawn()
             if self._answers():
                 return
@@ -89,14 +90,13 @@ class ValkeyServer:
 
     def pause(self) -> None:
         """Stop its process where it is: the kernel still takes connections and bytes for it."""
-        self._signal(signal.SIGSTOP)
         assert self._process is not None
-        # The signal is on its way; until it arrives the server still answers.
-        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOWAIT)
+        freeze(self._process)
 
     def resume(self) -> None:
         """Let it go on."""
-        self._signal(signal.SIGCONT)
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
 
     def _spawn(self) -> None:
         command = [
@@ -135,18 +135,9 @@ class ValkeyServer:
         return True
 
     def _end(self, how: signal.Signals) -> None:
-        if self._process is None:
-            return
-        if self._process.poll() is None:
-            self._process.send_signal(how)
-            # A paused process hears of nothing else.
-            self._process.send_signal(signal.SIGCONT)
-        self._process.wait(_START_SECONDS)
-        self._process = None
-
-    def _signal(self, what: signal.Signals) -> None:
-        assert self._process is not None
-        self._process.send_signal(what)
+        process, self._process = self._process, None
+        if process is not None:
+            end(process, how, within=_START_SECONDS)
 
 
 @contextmanager
@@ -166,10 +157,3 @@ def running_valkey(*arguments: str) -> Iterator[ValkeyServer]:
             yield server
         finally:
             server.kill()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
