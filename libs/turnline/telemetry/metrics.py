@@ -143,7 +143,8 @@ class Metrics:
         """
         self._registry = CollectorRegistry()
         self._families: dict[str, Counter | Gauge | Histogram] = {}
-        self._counters: dict[tuple[str, tuple[tuple[str, str], ...]], BoundCounter] = {}
+        # By the specification's identity: only declared ones, which live for ever, come in here.
+        self._series: dict[tuple[object, ...], Counter | Gauge | Histogram] = {}
         if process:
             ProcessCollector(registry=self._registry)
             PlatformCollector(registry=self._registry)
@@ -155,26 +156,15 @@ class Metrics:
             UndeclaredError: the metric, a label or a value is not declared in `names`, or a label
                 is missing.
         """
-        key = (spec.name, tuple(labels.items()))
-        known = self._counters.get(key)
-        if known is not None:
-            return known
-        family = self._family(spec, Counter)
-        checked = _checked(spec, labels)
-        made = self._counters[key] = family.labels(**checked) if checked else family
-        return made
+        return self._bound(spec, Counter, labels)
 
     def gauge(self, spec: GaugeSpec, **labels: str) -> BoundGauge:
         """Give the series of these labels; raises as `counter` does."""
-        family = self._family(spec, Gauge)
-        checked = _checked(spec, labels)
-        return family.labels(**checked) if checked else family
+        return self._bound(spec, Gauge, labels)
 
     def histogram(self, spec: HistogramSpec, **labels: str) -> BoundHistogram:
         """Give the series of these labels; raises as `counter` does."""
-        family = self._family(spec, Histogram)
-        checked = _checked(spec, labels)
-        return family.labels(**checked) if checked else family
+        return self._bound(spec, Histogram, labels)
 
     def render(self) -> tuple[bytes, str]:
         """Give the body and content type of a scrape, without what queues say."""
@@ -210,6 +200,18 @@ class Metrics:
     def _rendered(self, queues: Sequence[Family]) -> tuple[bytes, str]:
         exposed = _Exposed(self._registry, queues)
         return generate_latest(exposed), CONTENT_TYPE_PLAIN_0_0_4
+
+    def _bound(self, spec: MetricSpec, kind: type[_Kind], labels: dict[str, str]) -> _Kind:
+        """Give a series, checked when it is first asked for."""
+        key = (id(spec), kind, *labels.items())
+        known = self._series.get(key)
+        if isinstance(known, kind):
+            return known
+        family = self._family(spec, kind)
+        checked = _checked(spec, labels)
+        made = family.labels(**checked) if checked else family
+        self._series[key] = made
+        return made
 
     def _family(self, spec: MetricSpec, kind: type[_Kind]) -> _Kind:
         family = self._families.get(spec.name)

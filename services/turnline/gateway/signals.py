@@ -10,7 +10,7 @@ from turnline.frontdoor import Admitted
 from turnline.protocol import TraceContext
 from turnline.protocol.clock import Clock
 from turnline.store import Gap
-from turnline.telemetry import BoundCounter, Metrics, Span, Tracing, get_logger, names
+from turnline.telemetry import Metrics, Span, Tracing, get_logger, names
 
 _log = get_logger("gateway")
 
@@ -35,7 +35,6 @@ class GatewaySignals:
         self._connections = metrics.gauge(names.CONNECTIONS)
         self._slow = metrics.counter(names.FRAMES_PUSHED_TOTAL, result="slow")
         self._gaps = metrics.counter(names.STREAM_GAPS_TOTAL)
-        self._answered: dict[tuple[str, int], BoundCounter] = {}
 
     @contextmanager
     def connection(self) -> Iterator["ConnectionEnd"]:
@@ -115,12 +114,9 @@ class GatewaySignals:
         _log.error("request.failed", surface="websocket", mode=mode, exc_info=error)
 
     def _count(self, mode: str, status: int) -> None:
-        counter = self._answered.get((mode, status))
-        if counter is None:
-            counter = self._answered[mode, status] = self._metrics.counter(
-                names.REQUESTS_TOTAL, surface="websocket", mode=mode, status=str(status)
-            )
-        counter.inc()
+        self._metrics.counter(
+            names.REQUESTS_TOTAL, surface="websocket", mode=mode, status=str(status)
+        ).inc()
 
 
 @dataclass(slots=True)

@@ -7,7 +7,6 @@ from starlette.types import Receive
 
 from turnline.protocol.clock import Clock
 from turnline.telemetry import Metrics, names
-from turnline.telemetry.metrics import BoundCounter, BoundHistogram
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,21 +39,13 @@ class RequestMetrics:
     def __init__(self, metrics: Metrics, clock: Clock) -> None:
         self._metrics = metrics
         self._clock = clock
-        self._counters: dict[tuple[str, str, int], BoundCounter] = {}
-        self._seconds: dict[tuple[str, str], BoundHistogram] = {}
 
     def answered(self, visit: Visit) -> None:
         """Count one request, whole answer included."""
-        key = (visit.surface, visit.mode, visit.status)
-        counter = self._counters.get(key)
-        if counter is None:
-            counter = self._counters[key] = self._metrics.counter(
-                names.REQUESTS_TOTAL, surface=key[0], mode=key[1], status=str(key[2])
-            )
-        counter.inc()
-        seconds = self._seconds.get(key[:2])
-        if seconds is None:
-            seconds = self._seconds[key[:2]] = self._metrics.histogram(
-                names.REQUEST_SECONDS, surface=key[0], mode=key[1]
-            )
-        seconds.observe(self._clock.monotonic() - visit.began)
+        surface, mode = visit.surface, visit.mode
+        self._metrics.counter(
+            names.REQUESTS_TOTAL, surface=surface, mode=mode, status=str(visit.status)
+        ).inc()
+        self._metrics.histogram(names.REQUEST_SECONDS, surface=surface, mode=mode).observe(
+            self._clock.monotonic() - visit.began
+        )
