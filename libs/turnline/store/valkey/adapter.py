@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from turnline.config import Settings
+from turnline.config.stores import SessionRedis
 from turnline.protocol.clock import Clock
 from turnline.store.ports import ConnectionStore, ResponseStore, SessionStore
 from turnline.store.valkey.bookkeeping import ValkeyBookkeeping, ValkeyBookkeepingOptions
@@ -41,11 +42,9 @@ async def open_session_store(settings: Settings, clock: Clock) -> AsyncIterator[
     Raises:
         ConfigurationError: see `open_commands`.
     """
-    asked = settings.session
-    block = asked.redis if asked.type == "redis" else asked.valkey
-    server = ServerOptions(setting=f"session.{asked.type}.url", url=block.url)
+    block, server = _session_server(settings)
     options = ValkeySessionOptions(
-        prefix=block.prefix, ttl=block.ttl, max_history_turns=asked.max_history_turns
+        prefix=block.prefix, ttl=block.ttl, max_history_turns=settings.session.max_history_turns
     )
     async with (
         open_commands(server, clock) as commands,
@@ -61,10 +60,10 @@ async def open_connection_store(settings: Settings, clock: Clock) -> AsyncIterat
     Raises:
         ConfigurationError: see `open_commands`.
     """
-    asked = settings.session
-    block = asked.redis if asked.type == "redis" else asked.valkey
-    server = ServerOptions(setting=f"session.{asked.type}.url", url=block.url)
-    options = ValkeyConnectionOptions(prefix=block.prefix, ttl=asked.connection_store.ttl)
+    block, server = _session_server(settings)
+    options = ValkeyConnectionOptions(
+        prefix=block.prefix, ttl=settings.session.connection_store.ttl
+    )
     async with open_commands(server, clock) as commands:
         yield ValkeyConnectionStore(options, commands)
 
@@ -76,11 +75,16 @@ async def open_bookkeeping(settings: Settings, clock: Clock) -> AsyncIterator[Va
     Raises:
         ConfigurationError: see `open_commands`.
     """
-    asked = settings.session
-    block = asked.redis if asked.type == "redis" else asked.valkey
-    server = ServerOptions(setting=f"session.{asked.type}.url", url=block.url)
+    block, server = _session_server(settings)
     # What the broker drops at its age, nobody finishes.
     keep = settings.execution.queues.kafka.max_age or block.ttl
     options = ValkeyBookkeepingOptions(prefix=block.prefix, keep=keep)
     async with open_commands(server, clock) as commands:
         yield ValkeyBookkeeping(options, commands)
+
+
+def _session_server(settings: Settings) -> tuple[SessionRedis, ServerOptions]:
+    """Give the block that the type of the sessions chooses, and the server it names."""
+    asked = settings.session
+    block = asked.redis if asked.type == "redis" else asked.valkey
+    return block, ServerOptions(setting=f"session.{asked.type}.url", url=block.url)
