@@ -4,11 +4,9 @@
 services and the load driver share this machine.
 """
 
-import argparse
 import asyncio
 import json
 import os
-import sys
 import tempfile
 import time
 import uuid
@@ -18,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nats
-import uvloop
 import websockets
 from nats.js.api import ConsumerConfig, RetentionPolicy, StreamConfig
 
@@ -31,7 +28,7 @@ from bench.cases import (
 )
 from bench.client import Connection, chat_request
 from bench.peer import Peer, peer_command
-from bench.run import machine, median_of
+from bench.run import machine, median_of, play
 from bench.server import Server, cpu_seconds_of, running
 from chaos.processes.topology import DURABLE, Kind, Pod, Topology, topology
 from e2e.tokens import token_for
@@ -245,6 +242,9 @@ async def peer_processes(peer: Peer) -> AsyncIterator[Installed]:
                     await runner.wait()
 
 
+DURABILITY = "NATS file store, Valkey appendfsync always"
+
+
 async def run(only: str, rounds: int, peer_python: str) -> dict[str, object]:
     """Measure the cases, both systems in turn in each round."""
     peer = peer_command(peer_python)
@@ -265,23 +265,5 @@ async def run(only: str, rounds: int, peer_python: str) -> dict[str, object]:
     return {"machine": {**machine(), "durability": DURABILITY}, "results": results}
 
 
-DURABILITY = "NATS file store, Valkey appendfsync always"
-
-
-def main() -> None:
-    """Parse the arguments, run, write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="run the cases whose name holds this")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    parser.add_argument("--peer-python", default="", help="interpreter that has the peer")
-    arguments = parser.parse_args()
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        report = runner.run(run(arguments.only, arguments.rounds, arguments.peer_python))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-    sys.exit(0)
-
-
 if __name__ == "__main__":
-    main()
+    play(__doc__, run)

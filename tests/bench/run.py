@@ -9,14 +9,18 @@ import json
 import os
 import platform
 import statistics
-import sys
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import uvloop
 
 from bench.cases import CASES, Case, Figures
 from bench.peer import peer_command
 from bench.server import running, turnline_command
+
+# Takes the part of the cases' names, the rounds and the peer's interpreter; gives the report.
+Run = Callable[[str, int, str], Coroutine[Any, Any, dict[str, object]]]
 
 
 async def measure(
@@ -92,9 +96,9 @@ def print_row(case: Case, systems: dict[str, Figures]) -> None:
         print(line)
 
 
-def main() -> None:
-    """Parse the arguments, run, write."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def play(description: str | None, run: Run) -> None:
+    """Parse the command line of a bench, run it, write its figures."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--only", default="", help="run the cases whose name holds this")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
@@ -105,8 +109,7 @@ def main() -> None:
         report = runner.run(run(arguments.only, arguments.rounds, arguments.peer_python))
     if arguments.json:
         arguments.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-    sys.exit(0)
 
 
 if __name__ == "__main__":
-    main()
+    play(__doc__, run)
