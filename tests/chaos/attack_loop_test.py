@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Self
 
 import pytest
 
@@ -14,38 +13,18 @@ from turnline.hosting import Backoff, ConsumeLoop, ConsumeOptions, LeaseKeeper, 
 from turnline.protocol import ChatRequest, Envelope
 from turnline.protocol.clock import SystemClock
 from turnline.telemetry import Metrics
+from turnline.testing.failing_queue import FailingQueue, raising, well
 from turnline.transport import (
     Ack,
     Bury,
-    Capabilities,
-    Consumer,
-    DeadLetters,
     Delivery,
-    Queue,
-    QueueStats,
     Release,
     Retry,
     Settlement,
 )
 from turnline.transport.in_memory import InMemoryTransport
 
-Fault = Callable[[], Awaitable[None]]
 Handler = Callable[[Delivery], Awaitable[Settlement]]
-
-
-async def _well() -> None:
-    """No fault."""
-
-
-def raising(error: BaseException, *, times: int = 1) -> Fault:
-    """Raise the first few times."""
-    left = [error] * times
-
-    async def fault() -> None:
-        if left:
-            raise left.pop()
-
-    return fault
 
 
 async def _never() -> None:
@@ -53,88 +32,10 @@ async def _never() -> None:
 
 
 @dataclass(slots=True)
-class BadQueue:
-    """A queue whose calls fail as a test wants; wraps a real one."""
-
-    inner: Queue
-    receiving: Fault = _well
-    settling: Fault = _well
-    renewing: Fault = _well
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return self.inner.capabilities
-
-    @property
-    def dead_letters(self) -> DeadLetters:
-        return self.inner.dead_letters
-
-    async def send(self, envelope: Envelope) -> bool:
-        return await self.inner.send(envelope)
-
-    def consumer(self) -> Consumer:
-        return _BadConsumer(self, self.inner.consumer())
-
-    async def stats(self) -> QueueStats:
-        return await self.inner.stats()
-
-
-@dataclass(slots=True)
-class _BadConsumer:
-    queue: BadQueue
-    inner: Consumer
-
-    async def __aenter__(self) -> Self:
-        await self.inner.__aenter__()
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        await self.inner.__aexit__(*exc_info)
-
-    async def receive(self) -> Delivery:
-        await self.queue.receiving()
-        return _BadDelivery(self.queue, await self.inner.receive())
-
-
-@dataclass(slots=True)
-class _BadDelivery:
-    queue: BadQueue
-    inner: Delivery
-
-    @property
-    def envelope(self) -> Envelope:
-        return self.inner.envelope
-
-    @property
-    def attempt(self) -> int:
-        return self.inner.attempt
-
-    async def ack(self) -> None:
-        await self.queue.settling()
-        await self.inner.ack()
-
-    async def retry(self, after: float) -> None:
-        await self.queue.settling()
-        await self.inner.retry(after)
-
-    async def release(self) -> None:
-        await self.queue.settling()
-        await self.inner.release()
-
-    async def dead_letter(self, reason: str) -> None:
-        await self.queue.settling()
-        await self.inner.dead_letter(reason)
-
-    async def renew(self) -> None:
-        await self.queue.renewing()
-        await self.inner.renew()
-
-
-@dataclass(slots=True)
 class Bench:
     """One loop over one bad queue."""
 
-    queue: BadQueue
+    queue: FailingQueue
     loop: ConsumeLoop
     stop: asyncio.Event
     running: asyncio.Task[None]
@@ -182,7 +83,7 @@ async def open_bench(
     metrics = Metrics(process=False)
     keeper = LeaseKeeper(metrics)
     transport = InMemoryTransport(replace(QUEUES, ack_wait=lease), SystemClock())
-    queue = BadQueue(transport.input)
+    queue = FailingQueue(transport.input)
     loop = ConsumeLoop(
         queue=queue,
         handler=note,
@@ -265,7 +166,7 @@ async def test_a_settlement_that_is_never_confirmed_costs_one_slot_for_its_time(
         bench.queue.settling = _never
         await bench.send("first")
         await bench.until(lambda: bool(bench.handled))
-        bench.queue.settling = _well
+        bench.queue.settling = well
         for number in range(5):
             await bench.send(f"other-{number}")
         await bench.settled()

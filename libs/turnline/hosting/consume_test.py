@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Self
 
 import pytest
 
@@ -19,15 +18,12 @@ from turnline.protocol import ChatRequest, Envelope
 from turnline.protocol.clock import Clock, SystemClock
 from turnline.telemetry import Metrics
 from turnline.testing import FakeClock
+from turnline.testing.failing_queue import FailingQueue, Fault, raising
 from turnline.transport import (
     Ack,
     Bury,
-    Capabilities,
-    Consumer,
-    DeadLetters,
     Delivery,
     Queue,
-    QueueStats,
     Release,
     Retry,
     Settlement,
@@ -394,95 +390,16 @@ async def test_a_delivery_whose_lease_ran_out_is_left_to_its_next_holder() -> No
 # --- a broker that comes and goes -----------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class Outages:
-    """How often each call still fails; the rest reaches the real queue."""
-
-    receive: int = 0
-    ack: int = 0
-
-
-class UnreliableQueue:
-    """A real queue behind a connection with outages."""
-
-    def __init__(self, queue: Queue, outages: Outages) -> None:
-        self._queue = queue
-        self._outages = outages
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return self._queue.capabilities
-
-    @property
-    def dead_letters(self) -> DeadLetters:
-        return self._queue.dead_letters
-
-    async def send(self, envelope: Envelope) -> bool:
-        return await self._queue.send(envelope)
-
-    def consumer(self) -> Consumer:
-        return UnreliableConsumer(self._queue.consumer(), self._outages)
-
-    async def stats(self) -> QueueStats:
-        return await self._queue.stats()
-
-
-class UnreliableConsumer:
-    def __init__(self, consumer: Consumer, outages: Outages) -> None:
-        self._consumer = consumer
-        self._outages = outages
-
-    async def __aenter__(self) -> Self:
-        await self._consumer.__aenter__()
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        await self._consumer.__aexit__(*exc_info)
-
-    async def receive(self) -> Delivery:
-        if self._outages.receive:
-            self._outages.receive -= 1
-            raise TransportUnavailableError("away")
-        return UnreliableDelivery(await self._consumer.receive(), self._outages)
-
-
-class UnreliableDelivery:
-    def __init__(self, delivery: Delivery, outages: Outages) -> None:
-        self._delivery = delivery
-        self._outages = outages
-
-    @property
-    def envelope(self) -> Envelope:
-        return self._delivery.envelope
-
-    @property
-    def attempt(self) -> int:
-        return self._delivery.attempt
-
-    async def ack(self) -> None:
-        if self._outages.ack:
-            self._outages.ack -= 1
-            raise TransportUnavailableError("away")
-        await self._delivery.ack()
-
-    async def retry(self, after: float) -> None:
-        await self._delivery.retry(after)
-
-    async def release(self) -> None:
-        await self._delivery.release()
-
-    async def dead_letter(self, reason: str) -> None:
-        await self._delivery.dead_letter(reason)
-
-    async def renew(self) -> None:
-        await self._delivery.renew()
+def away(times: int) -> Fault:
+    """The broker is away for so many calls."""
+    return raising(TransportUnavailableError("away"), times=times)
 
 
 async def test_reading_goes_on_after_an_outage(queue: InMemoryQueue) -> None:
     work = opened_work()
     await queue.send(request())
 
-    async with consuming(UnreliableQueue(queue, Outages(receive=5)), work, concurrency=1):
+    async with consuming(FailingQueue(queue, receiving=away(5)), work, concurrency=1):
         await work.has_started()
 
     assert (await queue.stats()).waiting == 0
@@ -492,7 +409,7 @@ async def test_settling_is_tried_again_through_an_outage(queue: InMemoryQueue) -
     work = opened_work()
     await queue.send(request())
 
-    async with consuming(UnreliableQueue(queue, Outages(ack=2)), work):
+    async with consuming(FailingQueue(queue, settling=away(2)), work):
         await work.has_started()
 
     stats = await queue.stats()
@@ -505,25 +422,19 @@ async def test_a_delivery_that_cannot_be_settled_is_left_to_its_lease(
     work = opened_work()
     await queue.send(request("s1", "r1"))
 
-    outages = Outages(ack=1_000)
-    async with consuming(UnreliableQueue(queue, outages), work, settle_timeout=0.1):
+    for_ever = FailingQueue(queue, settling=away(1_000))
+    async with consuming(for_ever, work, settle_timeout=0.1):
         await work.has_started()
 
     assert (await queue.stats()).in_flight == 1
 
 
 async def test_a_fault_of_a_reader_ends_the_loop() -> None:
-    class Broken(UnreliableConsumer):
-        async def receive(self) -> Delivery:
-            raise RuntimeError("no outage but a fault")
-
-    class BrokenQueue(UnreliableQueue):
-        def consumer(self) -> Consumer:
-            return Broken(self._queue.consumer(), self._outages)
-
+    fault = raising(RuntimeError("no outage but a fault"), times=1_000)
     async with opened(SystemClock()) as queue:
         with pytest.raises(ExceptionGroup) as raised:
-            async with consuming(BrokenQueue(queue, Outages()), opened_work()) as running:
+            broken = FailingQueue(queue, receiving=fault)
+            async with consuming(broken, opened_work()) as running:
                 await running.task
 
     assert raised.group_contains(RuntimeError)
