@@ -42,3 +42,9 @@ def test_a_session_hashes_to_its_partition_as_in_the_guide() -> None:
         partition = zlib.crc32(session.encode()) % 32
         key = SessionKey("", session)
         assert subject_of("chat.req", key, 32) == f"chat.req.{partition}.{session}"
+
+
+def test_sessions_of_one_name_of_two_users_have_two_subjects() -> None:
+    subjects = {subject_of("chat.req", SessionKey(user, "s1"), 32) for user in ("", "ann", "bob")}
+
+    assert len(subjects) == 3
