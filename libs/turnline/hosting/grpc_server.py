@@ -24,6 +24,7 @@ _log = get_logger("hosting")
 
 # Of the time calls have to end: what is left to say why, when they have not.
 _LAST_WORD_SECONDS = 0.25
+_WATCHERS_SECONDS = 0.1
 
 # A text, because the library's class takes no types when the code runs.
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
@@ -119,7 +120,9 @@ class GrpcServer:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._server.stop(self._options.close_seconds))
             await self._calls.finish(self._options.close_seconds - _LAST_WORD_SECONDS)
-            # What is left are watchers of the health, who would stay to the end of that time.
+            # What is left are watchers of the health, who would stay to the end of that time.  Each
+            # is told by a task of its own, which must have run before it is let go.
+            await asyncio.sleep(_WATCHERS_SECONDS)
             await self._server.stop(None)
 
 
