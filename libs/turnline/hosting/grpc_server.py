@@ -6,13 +6,14 @@ it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import grpc.aio
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2_grpc
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from typing_extensions import override
 
 from turnline.errors import ConfigurationError, DrainingError, InternalError, TurnlineError
@@ -22,9 +23,9 @@ from turnline.telemetry import get_logger
 
 _log = get_logger("hosting")
 
-# Of the time calls have to end: what is left to say why, when they have not.
+# Of the time calls have to end: what is left to say why, when they have not; and as much again for
+# watchers of the health to go.
 _LAST_WORD_SECONDS = 0.25
-_WATCHERS_SECONDS = 0.1
 
 # A text, because the library's class takes no types when the code runs.
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
@@ -82,8 +83,7 @@ class GrpcServer:
         """
         self._options = options
         self._calls = _Calls(services)
-        self._health = health.aio.HealthServicer()
-        self._names = ["", *(service.name for service in services)]
+        self._health = _Health(service.name for service in services)
         self._server = grpc.aio.server(
             interceptors=[self._calls],
             options=[
@@ -107,8 +107,6 @@ class GrpcServer:
         """
         try:
             await self._server.start()
-            for name in self._names:
-                await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
             self.started.set()
             await stop.wait()
             await self._drain()
@@ -116,14 +114,11 @@ class GrpcServer:
             await asyncio.shield(self._server.stop(None))
 
     async def _drain(self) -> None:
-        await self._health.enter_graceful_shutdown()
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._server.stop(self._options.close_seconds))
-            await self._calls.finish(self._options.close_seconds - _LAST_WORD_SECONDS)
-            # What is left are watchers of the health, who would stay to the end of that time.  Each
-            # is told by a task of its own, which must have run before it is let go.
-            await asyncio.sleep(_WATCHERS_SECONDS)
-            await self._server.stop(None)
+        # New calls are refused by us before the library does it, whose refusal may read as if the
+        # caller had cancelled.
+        self._health.drain()
+        await self._calls.finish(self._options.close_seconds - 2 * _LAST_WORD_SECONDS)
+        await self._server.stop(_LAST_WORD_SECONDS)
 
 
 def _bind(server: grpc.aio.Server, options: GrpcOptions) -> int:
@@ -138,12 +133,51 @@ def _bind(server: grpc.aio.Server, options: GrpcOptions) -> int:
         raise ConfigurationError([fault + f"set {options.setting} to a free port"]) from error
 
 
+class _Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc] # the library has no types
+    """`grpc.health.v1` of a server that serves all it has until it drains.
+
+    The library's own servicer keeps watchers until they leave, and so the end of the process
+    waiting; here they are told and let go.
+    """
+
+    def __init__(self, services: Iterable[str]) -> None:
+        self._services = frozenset(services) | {""}
+        self._draining = asyncio.Event()
+
+    def drain(self) -> None:
+        """From now on NOT_SERVING; tell the watchers so and end their calls."""
+        self._draining.set()
+
+    @override
+    async def Check(self, request: HealthCheckRequest, context: Context) -> HealthCheckResponse:
+        if request.service not in self._services:
+            await context.abort(grpc.StatusCode.NOT_FOUND, "Unknown service")
+        return self._status(request.service)
+
+    @override
+    async def Watch(
+        self, request: HealthCheckRequest, context: Context
+    ) -> AsyncIterator[HealthCheckResponse]:
+        yield self._status(request.service)
+        if not self._draining.is_set():
+            await self._draining.wait()
+            yield self._status(request.service)
+
+    def _status(self, service: str) -> HealthCheckResponse:
+        if service not in self._services:
+            return HealthCheckResponse(status=HealthCheckResponse.SERVICE_UNKNOWN)
+        if self._draining.is_set():
+            return HealthCheckResponse(status=HealthCheckResponse.NOT_SERVING)
+        return HealthCheckResponse(status=HealthCheckResponse.SERVING)
+
+
 class _Calls(grpc.aio.ServerInterceptor):
     """Stands before each call of our services: who may, what an error becomes, and the drain."""
 
     def __init__(self, services: Sequence[GrpcService]) -> None:
         self._services = {service.name: service for service in services}
         self._running: set[Interruptible] = set()
+        self._finishing = False
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -157,6 +191,8 @@ class _Calls(grpc.aio.ServerInterceptor):
         if service is None or handler is None:
             return handler
         try:
+            if self._finishing:
+                raise DrainingError
             if service.authenticate is not None:
                 metadata = handler_call_details.invocation_metadata or ()
                 service.authenticate(dict(metadata))
@@ -165,7 +201,11 @@ class _Calls(grpc.aio.ServerInterceptor):
         return self._guarded(handler)
 
     async def finish(self, seconds: float) -> None:
-        """Wait for running calls; after `seconds` they end with DrainingError."""
+        """Refuse new calls and wait for running ones; after `seconds` they end with DrainingError.
+
+        Returns at the latest a quarter of a second after that.
+        """
+        self._finishing = True
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, seconds)):
                 await self._idle.wait()

@@ -378,7 +378,10 @@ async def test_a_running_push_ends_before_the_process_does() -> None:
         assert (await call).held
         async with asyncio.timeout(5):
             await endpoint.ended.wait()
-    assert late[0] is grpc.StatusCode.UNAVAILABLE
+    code, _, status = late
+    assert code is grpc.StatusCode.UNAVAILABLE
+    assert isinstance(info := detail(status, ErrorInfo), ErrorInfo)
+    assert info.reason == "draining"
 
 
 async def draining(endpoint: Served) -> None:
