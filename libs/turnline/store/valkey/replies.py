@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from turnline.errors import StoreUnavailableError
 from turnline.protocol import ChatReply, Chunk, Position, ReplyKey
+from turnline.store.encoding import decode_reply, encode_chunk, encode_reply
 from turnline.store.ports import Opened, PendingReply, StoredReply, StreamItem
 from turnline.store.valkey import reply_scripts as scripts
 from turnline.store.valkey.commands import Commands
-from turnline.store.valkey.encoding import decode_reply, encode_chunk, encode_reply
 from turnline.store.valkey.keys import ReplyNames, reply_names
 from turnline.store.valkey.link import Argument
 from turnline.store.valkey.listener import Listener

@@ -4,9 +4,9 @@ from collections import deque
 from weakref import finalize
 
 from turnline.protocol import Chunk, Position
+from turnline.store.encoding import decode_chunk, decode_reply
 from turnline.store.ports import Gap, StoredReply, StreamItem
 from turnline.store.valkey.commands import Commands
-from turnline.store.valkey.encoding import decode_chunk, decode_reply
 from turnline.store.valkey.keys import ReplyNames
 from turnline.store.valkey.listener import Listener, Watch
 from turnline.store.valkey.reply_scripts import READ
@@ -104,7 +104,8 @@ class ReplyReader:
         # After a full read there is more, whether or not anything happens.
         self._seen = version if len(entries) < CHUNKS_IN_ONE_READ else None
         for entry_id, (_, body) in entries:
-            self._chunks.append(decode_chunk(entry_id, body))
+            attempt, _, place = entry_id.partition(b"-")
+            self._chunks.append(decode_chunk(int(attempt), int(place) - 1, body))
         if end is not None:
             self._finished = True
             self._reply = decode_reply(end) if end else None

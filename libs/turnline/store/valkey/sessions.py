@@ -5,16 +5,16 @@ from math import ceil
 
 from turnline.errors import FencedError, StoreUnavailableError
 from turnline.protocol import JsonObject, SessionKey, TurnRecord
-from turnline.store.json_values import decode_object, encode_json
-from turnline.store.ports import Begun, Busy, Cancelled, Claim, Done, New, Outcome, Session
-from turnline.store.valkey import session_scripts as scripts
-from turnline.store.valkey.commands import Commands, Script
-from turnline.store.valkey.encoding import (
+from turnline.store.encoding import (
     decode_outcome,
     decode_record,
     encode_outcome,
     encode_record,
 )
+from turnline.store.json_values import decode_object, encode_json
+from turnline.store.ports import Begun, Busy, Cancelled, Claim, Done, New, Outcome, Session
+from turnline.store.valkey import session_scripts as scripts
+from turnline.store.valkey.commands import Commands, Script
 from turnline.store.valkey.keys import SessionNames, session_names
 from turnline.store.valkey.link import Argument, Reply
 from turnline.store.valkey.listener import Listener

@@ -5,8 +5,7 @@ import pytest
 
 from turnline.errors import RetryHint
 from turnline.protocol import ChatEvent, ChatReply, Chunk, EventType, Failure, TurnRecord
-from turnline.store import Outcome, StoredReply
-from turnline.store.valkey import encoding
+from turnline.store import Outcome, StoredReply, encoding
 
 _FAILURE = Failure(
     code="of_tomorrow",
@@ -62,13 +61,13 @@ def test_every_kind_of_event_is_read_as_it_was_written(kind: EventType) -> None:
     )  # fmt: skip
     chunk = Chunk(attempt=2, index=0, event=event)
 
-    assert encoding.decode_chunk(b"2-1", encoding.encode_chunk(chunk)) == chunk
+    assert encoding.decode_chunk(2, 0, encoding.encode_chunk(chunk)) == chunk
 
 
 def test_an_event_of_a_newer_release_is_a_custom_one() -> None:
     raw = orjson.dumps({"type": "of_tomorrow", "content": "c", "unheard": 1})
 
-    chunk = encoding.decode_chunk(b"1-1", raw)
+    chunk = encoding.decode_chunk(1, 0, raw)
 
     assert (chunk.event.type, chunk.event.content) == (EventType.CUSTOM, "c")
 

@@ -1,4 +1,4 @@
-"""Values as the server keeps them: JSON with short names, absent where a value is the usual one.
+"""Values as a server keeps them: JSON with short names, absent where a value is the usual one.
 
 What is written here is read by other releases during a roll-out, so names stay; unknown ones are
 passed over.
@@ -46,7 +46,7 @@ def decode_reply(raw: bytes) -> StoredReply:
 
 
 def encode_chunk(chunk: Chunk) -> bytes:
-    """Give the text of a chunk's event; its place is the server's entry id."""
+    """Give the text of a chunk's event; its place is kept beside it."""
     event = chunk.event
     body: dict[str, Any] = {"type": event.type.value}
     for name in _EVENT_FIELDS:
@@ -55,13 +55,12 @@ def encode_chunk(chunk: Chunk) -> bytes:
     return encode_json(body, name="event") if event.data else orjson.dumps(body)
 
 
-def decode_chunk(entry_id: bytes, raw: bytes) -> Chunk:
-    """Read a chunk from its entry; an event of a newer release is a custom one of its name."""
-    attempt, _, place = entry_id.partition(b"-")
+def decode_chunk(attempt: int, index: int, raw: bytes) -> Chunk:
+    """Read a chunk; an event of a newer release is a custom one of its name."""
     body = decode_object(raw)
     kind = _EVENT_TYPES.get(body.pop("type"), EventType.CUSTOM)
     known = {name: body[name] for name in _EVENT_FIELDS if name in body}
-    return Chunk(attempt=int(attempt), index=int(place) - 1, event=ChatEvent(type=kind, **known))
+    return Chunk(attempt=attempt, index=index, event=ChatEvent(type=kind, **known))
 
 
 def encode_outcome(outcome: Outcome) -> bytes:
