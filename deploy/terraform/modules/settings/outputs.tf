@@ -1,0 +1,61 @@
+output "request_handler" {
+  description = "Variables of what admits turns and reads answers (Lambda)."
+  value       = merge(local.common, local.input_url, local.responses, local.sessions, local.connections)
+
+  precondition {
+    condition     = !local.uses_websocket || var.tables.connections != null
+    error_message = "stream and async need tables.connections."
+  }
+}
+
+output "agent_runner" {
+  description = "Variables of what runs agents (Lambda and ECS)."
+  value = merge(
+    local.common, local.drain, local.input_url, local.output_url, local.takes_input, local.responses, local.sessions,
+  )
+}
+
+output "response_handler" {
+  description = "Variables of what brings answers to their callers (Lambda)."
+  value = merge(
+    local.common, local.output_url, local.takes_output, local.responses, local.sessions, local.connections, local.pushes,
+  )
+
+  precondition {
+    condition     = !local.uses_websocket || var.tables.connections != null
+    error_message = "stream and async need tables.connections."
+  }
+
+  precondition {
+    condition     = !local.uses_websocket || var.websocket.endpoint_url != null
+    error_message = "stream and async need websocket.endpoint_url."
+  }
+}
+
+output "io_handler" {
+  description = "Variables of the container that does the work of both handlers (ECS)."
+  value = merge(
+    local.common, local.drain, local.input_url, local.output_url, local.takes_output, local.responses, local.sessions,
+    local.connections, local.pushes,
+  )
+
+  precondition {
+    condition     = !local.uses_websocket || var.tables.connections != null
+    error_message = "stream and async need tables.connections."
+  }
+
+  precondition {
+    condition     = !local.uses_websocket || var.websocket.endpoint_url != null
+    error_message = "stream and async need websocket.endpoint_url."
+  }
+}
+
+output "ws_connection_handler" {
+  description = "Variables of what keeps the connections table (Lambda)."
+  value       = merge(local.common, local.input_url, local.responses, local.sessions, local.connections)
+
+  precondition {
+    condition     = !local.uses_websocket || var.tables.connections != null
+    error_message = "stream and async need tables.connections."
+  }
+}
