@@ -1,0 +1,1 @@
+"""Stores in DynamoDB tables, shared by any number of processes."""

@@ -1,0 +1,28 @@
+"""An emulator for each module, credentials that mean nothing, and fewer runs of the model."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import settings
+
+from turnline.testing.servers.dynamodb import DynamoDbServer, running_dynamodb
+
+settings.register_profile("dynamodb", max_examples=6)
+settings.load_profile("dynamodb")
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever this machine's AWS environment says: these."""
+    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "tests")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "tests")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[DynamoDbServer]:
+    with running_dynamodb() as server:
+        yield server
