@@ -448,12 +448,13 @@ class Sqs(Block):
         default=None,
         description="Where SQS is, for an emulator or a private endpoint.  Unset: AWS's own.",
     )
-    visibility_timeout: float = Field(
-        default=300,
+    visibility_timeout: int = Field(
+        default=10,
         ge=1,
         le=43_200,
-        description="Seconds until an unsettled delivery comes back, at most 12 hours (AWS).  "
-        "Renewed while a turn runs.  Default 300: as on the other transports.",
+        description="Whole seconds until an unsettled delivery comes back, at most 12 hours (AWS). "
+        " Renewed while a turn runs, so it may be shorter than the longest turn.  Default 10, not "
+        "the guide's 300: what a dead runner costs (ADR 0009).",
     )
     wait_time: int = Field(
         default=20,
@@ -468,6 +469,28 @@ class Sqs(Block):
         le=3600,
         description="Seconds before a second attempt; doubles with each further one.  0: at "
         "once.  Default 2: as on the other brokers.",
+    )
+    request_timeout: float = Field(
+        default=10,
+        ge=0.1,
+        le=300,
+        description="Seconds to wait for the answer to one call.  Default 10: more means that SQS "
+        "is away.",
+    )
+    max_messages: int = Field(
+        default=10_000,
+        ge=1,
+        le=100_000,
+        description="Messages on each queue, waiting or in work, as SQS estimates; more are "
+        "refused with 503.  At most 100000: SQS looks no further than 120000 for sessions with "
+        "work.  Default 10000: an hour's work of a few runners.",
+    )
+    max_dead_letters: int = Field(
+        default=1000,
+        ge=1,
+        le=2000,
+        description="Dead letters held per queue; the oldest gives way.  At most 2000: each look "
+        "takes all of them.  Default 1000: enough to see a pattern.",
     )
 
 

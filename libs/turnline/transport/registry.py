@@ -19,6 +19,7 @@ ADAPTERS = MappingProxyType(
         "in_memory": "turnline.transport.in_memory",
         "kafka": "turnline.transport.kafka",
         "nats": "turnline.transport.nats",
+        "sqs": "turnline.transport.sqs",
     }
 )
 

@@ -1,0 +1,81 @@
+"""What can be done with a held message: hand it out, settle it.
+
+One per queue, shared by its readers and their deliveries.
+"""
+
+from turnline.errors import UndecodableError
+from turnline.protocol import Envelope
+from turnline.telemetry import get_logger
+from turnline.transport.sqs.dead_letters import SqsDeadLetters
+from turnline.transport.sqs.held import Held
+from turnline.transport.sqs.intake import Intake
+from turnline.transport.sqs.leases import Leases
+from turnline.transport.sqs.room import Room
+from turnline.transport.sqs.wire import envelope_of
+
+_log = get_logger("transport")
+
+
+class Desk:
+    """The ways of a message from SQS's hands to its settlement."""
+
+    def __init__(
+        self, *, name: str, intake: Intake, leases: Leases, letters: SqsDeadLetters, room: Room
+    ) -> None:
+        self._name = name
+        self._intake = intake
+        self._leases = leases
+        self._letters = letters
+        self._room = room
+
+    async def admit(self, held: Held) -> Envelope | None:
+        """Give the envelope; None: it was none, and is buried.
+
+        Raises:
+            FencedError: its lease is over.
+            TransportUnavailableError: SQS did not do its part.
+        """
+        try:
+            return envelope_of(held.body, held.attributes)
+        except UndecodableError as error:
+            _log.error(
+                "message.undecodable",
+                queue=self._name,
+                reason=error.message,
+                size=len(held.body),
+            )
+            await self.bury(held, error.message)
+            return None
+
+    async def finish(self, held: Held) -> None:
+        """Remove a message for good."""
+        await self._leases.end(held)
+        self._gone(held)
+
+    async def postpone(self, held: Held, seconds: float) -> None:
+        """Give it back, spent, for `seconds`."""
+        self._leases.check(held)
+        await self._intake.return_followers(held, seconds)
+        await self._leases.give_back(held, seconds)
+
+    async def release(self, held: Held) -> None:
+        """Give it back at once, unspent."""
+        self._leases.check(held)
+        await self._intake.return_followers(held, 0.0)
+        await self._leases.give_back(held, 0.0)
+        self._leases.unspent.note(held.id)
+
+    async def bury(self, held: Held, reason: str) -> None:
+        """Move it to the dead letters."""
+        self._leases.check(held)
+        await self._letters.add(held, reason)
+        await self._leases.end(held)
+        self._gone(held)
+
+    async def renew(self, held: Held) -> None:
+        """Start its lease anew."""
+        await self._leases.renew(held)
+
+    def _gone(self, held: Held) -> None:
+        self._room.gone()
+        self._intake.settled(held)

@@ -1,0 +1,86 @@
+"""Puts envelopes on one queue, each once within SQS's five minutes."""
+
+import asyncio
+from collections import OrderedDict
+
+from turnline.errors import PayloadTooLargeError
+from turnline.protocol import Envelope
+from turnline.protocol.clock import Clock
+from turnline.transport.background import Background
+from turnline.transport.sqs.api import SqsApi
+from turnline.transport.sqs.room import Room
+from turnline.transport.sqs.wire import Outgoing, outgoing
+
+# AWS's window, fixed, less a margin: what is a copy by this memory is one for SQS too.
+WINDOW_SECONDS = 290.0
+MAX_REMEMBERED = 100_000
+
+
+class Outbox:
+    """The sending side of one queue.
+
+    SQS drops a copy without saying so.  What this process sent before it knows to be a copy; what
+    another one sent it takes for new, and SQS drops it all the same.
+
+    Attributes:
+        max_bytes: of the largest message.
+    """
+
+    def __init__(
+        self, *, api: SqsApi, url: str, room: Room, background: Background, clock: Clock
+    ) -> None:
+        self.max_bytes = 0
+        self._api = api
+        self._url = url
+        self._room = room
+        self._background = background
+        self._clock = clock
+        self._sending: dict[str, asyncio.Future[bool]] = {}
+        self._sent: OrderedDict[str, float] = OrderedDict()
+
+    async def send(self, envelope: Envelope) -> bool:
+        """Add an envelope; see `turnline.transport.Queue.send`."""
+        return await self.place(outgoing(envelope))
+
+    async def place(self, message: Outgoing) -> bool:
+        """Add a message; return False if this process sent one of its id lately.
+
+        A cancelled call goes on without its caller.
+        """
+        if message.size > self.max_bytes:
+            raise PayloadTooLargeError(
+                f"The message is larger than {self.max_bytes} bytes", limit_bytes=self.max_bytes
+            )
+        name = message.dedup_id
+        if self._sent.get(name, 0.0) > self._clock.monotonic():
+            return False
+        earlier = self._sending.get(name)
+        if earlier is not None:
+            await asyncio.shield(earlier)
+            return False
+        work = self._background.start(self._place(message))
+        self._sending[name] = work
+        work.add_done_callback(lambda _: self._sending.pop(name, None))
+        return await asyncio.shield(work)
+
+    async def _place(self, message: Outgoing) -> bool:
+        await self._room.take()
+        taken = False
+        # Before the call: the window counts from when SQS takes it.
+        until = self._clock.monotonic() + WINDOW_SECONDS
+        try:
+            await self._api.send(self._url, message)
+            taken = True
+        finally:
+            self._room.sent(taken=taken)
+        self._remember(message.dedup_id, until)
+        return True
+
+    def _remember(self, name: str, until: float) -> None:
+        self._sent[name] = until
+        self._sent.move_to_end(name)
+        now = self._clock.monotonic()
+        while self._sent and (
+            len(self._sent) > MAX_REMEMBERED or next(iter(self._sent.values())) <= now
+        ):
+            self._sent.popitem(last=False)
