@@ -9,6 +9,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -31,7 +33,6 @@ _LOG4J = """Configuration:
 # Small and quick: joins do not wait for more members, and short sessions are allowed.
 _COMMON = """process.roles=broker,controller
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
 auto.create.topics.enable=false
 offsets.topic.num.partitions=1
 transaction.state.log.num.partitions=1
@@ -52,27 +53,58 @@ log.index.size.max.bytes=65536
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """A further listener of every broker, beside the plain one.
+
+    Attributes:
+        name: of the listener, in capitals.
+        protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL; what it needs is in `extra`.
+    """
+
+    name: str
+    protocol: str = "PLAINTEXT"
+
+
 class KafkaServer:
     """Brokers that also are the controllers; use as an async context manager.
 
-    Ports are chosen when it is made and kept by every start.
+    Ports are chosen when it is made and kept by every start.  A client that came in by one listener
+    is sent on to the same listener of the others.
 
     Args:
         nodes: how many brokers, numbered from 0.
         extra: lines of their configuration.
+        doors: further listeners.
     """
 
-    def __init__(self, nodes: int = 1, extra: str = "") -> None:
+    def __init__(self, nodes: int = 1, extra: str = "", doors: Sequence[Door] = ()) -> None:
         self._extra = extra
+        self._doors = (Door(name="PLAINTEXT"), *doors)
         self._folder = Path(tempfile.mkdtemp(prefix="turnline-kafka-"))
-        ports = free_ports(2 * nodes)
-        self._ports, self._controllers = ports[:nodes], ports[nodes:]
+        ports = iter(free_ports(nodes * (1 + len(self._doors))))
+        self._controllers = [next(ports) for _ in range(nodes)]
+        self._at = {door.name: [next(ports) for _ in range(nodes)] for door in self._doors}
+        # Where clients are sent on to, which need not be where a broker listens.
+        self._advertised = {name: list(at) for name, at in self._at.items()}
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
 
     @property
     def bootstrap(self) -> str:
         """Where clients connect: host:port of every broker, separated by commas."""
-        return ",".join(f"127.0.0.1:{port}" for port in self._ports)
+        return self.bootstrap_at("PLAINTEXT")
+
+    def bootstrap_at(self, door: str) -> str:
+        """Give where clients connect that come by another listener."""
+        return ",".join(f"127.0.0.1:{port}" for port in self._advertised[door])
+
+    def ports_of(self, door: str) -> list[int]:
+        """Give where the brokers listen by a name, in their order."""
+        return self._at[door]
+
+    def advertise(self, door: str, ports: Sequence[int]) -> None:
+        """Send clients of a listener on to these ports, one a broker; before the first start."""
+        self._advertised[door] = list(ports)
 
     @property
     def log(self) -> str:
@@ -104,7 +136,7 @@ class KafkaServer:
 
     async def start(self) -> None:
         """Start all that do not run, on the files they left; return when every one serves."""
-        for node in range(len(self._ports)):
+        for node in range(len(self._controllers)):
             if node not in self._processes:
                 await asyncio.to_thread(self._spawn, node)
         async with asyncio.timeout(START_SECONDS):
@@ -132,6 +164,23 @@ class KafkaServer:
         await asyncio.to_thread(self.kill if hard else self.stop, node)
         await self.start()
 
+    async def leader_of(self, topic: str, partition: int = 0) -> int:
+        """Give which broker leads a partition."""
+        async with asyncio.timeout(START_SECONDS):
+            while True:
+                leader = await asyncio.to_thread(self._leader_of, topic, partition)
+                if leader >= 0:
+                    return leader
+                await asyncio.sleep(0.05)
+
+    def _leader_of(self, topic: str, partition: int) -> int:
+        client = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        try:
+            found = client.list_topics(topic, timeout=1.0).topics[topic].partitions
+        except KafkaException:
+            return -1
+        return found[partition].leader - 1 if partition in found else -1
+
     def _spawn(self, node: int) -> None:
         config = self._folder / f"node{node}.properties"
         if not config.exists():
@@ -148,12 +197,15 @@ class KafkaServer:
 
     def _properties(self, node: int) -> str:
         voters = ",".join(f"{n + 1}@127.0.0.1:{p}" for n, p in enumerate(self._controllers))
-        copies = min(len(self._ports), 3)
+        protocols = ",".join(f"{door.name}:{door.protocol}" for door in self._doors)
+        copies = min(len(self._controllers), 3)
         return (
             f"{_COMMON}node.id={node + 1}\ncontroller.quorum.voters={voters}\n"
-            f"listeners=PLAINTEXT://127.0.0.1:{self._ports[node]},"
+            f"listener.security.protocol.map=CONTROLLER:PLAINTEXT,{protocols}\n"
+            f"listeners={_listeners(self._at, node)},"
             f"CONTROLLER://127.0.0.1:{self._controllers[node]}\n"
-            f"advertised.listeners=PLAINTEXT://127.0.0.1:{self._ports[node]}\n"
+            f"advertised.listeners={_listeners(self._advertised, node)}\n"
+            f"inter.broker.listener.name=PLAINTEXT\n"
             f"log.dirs={self._folder}/data{node}\n"
             f"offsets.topic.replication.factor={copies}\n"
             f"transaction.state.log.replication.factor={copies}\n"
@@ -162,7 +214,7 @@ class KafkaServer:
 
     def _format(self, config: Path, data: Path) -> None:
         """Make a broker's folder; that of a single one is made once and copied ever after."""
-        if len(self._ports) > 1:
+        if len(self._controllers) > 1:
             self._run_format(config)
             return
         template = cache_folder() / "formatted"
@@ -195,7 +247,7 @@ class KafkaServer:
                 raise RuntimeError(f"a Kafka broker ended:\n{self.log[-4000:]}")
         client = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
         try:
-            return len(client.list_topics(timeout=1.0).brokers) == len(self._ports)
+            return len(client.list_topics(timeout=1.0).brokers) == len(self._controllers)
         except KafkaException:
             return False
 
@@ -203,3 +255,7 @@ class KafkaServer:
         process = self._processes.pop(node, None)
         if process is not None:
             end(process, how, within=STOP_SECONDS)
+
+
+def _listeners(ports: Mapping[str, Sequence[int]], node: int) -> str:
+    return ",".join(f"{name}://127.0.0.1:{each[node]}" for name, each in ports.items())

@@ -27,7 +27,25 @@ _T = TypeVar("_T")
 
 _TRIES = 10
 _AGAIN_SECONDS = 0.1
-_PASSING = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
+# What the client knows of leaders is out of date: brokers were started anew, or one was chosen.
+_OUTDATED = frozenset(
+    {
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError._NOENT,
+    }
+)
+
+_NO_COORDINATOR = frozenset(
+    {
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+    }
+)
+_HUNG = frozenset({KafkaError._TIMED_OUT, KafkaError.REQUEST_TIMED_OUT})
 
 # partition -> offset
 Offsets = Mapping[int, int]
@@ -40,6 +58,8 @@ class Admin:
         self._config = config
         self._seconds = seconds
         self._client: AdminClient | None = None
+        # Some of their answers may be awaited still.
+        self._replaced: list[AdminClient] = []
 
     def open(self) -> None:
         """Make the client; needs no broker."""
@@ -47,9 +67,10 @@ class Admin:
 
     async def close(self) -> None:
         """Let it go, in a thread: its end may wait for its brokers."""
-        holder = [self._client]
+        clients = [*self._replaced, self._client]
         self._client = None
-        await asyncio.to_thread(holder.clear)
+        self._replaced.clear()
+        await asyncio.to_thread(clients.clear)
 
     async def check(self) -> None:
         """Return if a broker answers now."""
@@ -99,13 +120,41 @@ class Admin:
         asked = ConsumerGroupTopicPartitions(
             group, [TopicPartition(topic, number) for number in partitions]
         )
+        for tried in range(_TRIES):
+            try:
+                return await self._ask_committed(asked)
+            except TransportUnavailableError as error:
+                await self._mend_coordinator(error, first=not tried)
+        return await self._ask_committed(asked)
+
+    async def _ask_committed(
+        self, asked: ConsumerGroupTopicPartitions
+    ) -> Mapping[int, tuple[int, str]]:
         futures = self._live().list_consumer_group_offsets([asked], request_timeout=self._seconds)
-        found = await self._answer(futures[group])
+        found = await self._answer(futures[asked.group_id])
         return {
             each.partition: (each.offset, each.metadata or "")
             for each in found.topic_partitions
             if each.offset >= 0 and not each.error
         }
+
+    async def _mend_coordinator(self, error: TransportUnavailableError, *, first: bool) -> None:
+        """Return when it is worth while to ask a group's coordinator again; else raise `error`."""
+        code = _code(error)
+        if code in _NO_COORDINATOR:
+            await asyncio.sleep(_AGAIN_SECONDS)
+        elif code in _HUNG and first:
+            # Since a broker was started anew the library may wait for a coordinator for ever,
+            # while it gets every other answer.
+            await self.check()
+            await self._replace()
+        else:
+            raise error
+
+    async def _replace(self) -> None:
+        old, self._replaced = self._replaced, [self._live()]
+        self.open()
+        await asyncio.to_thread(old.clear)
 
     async def delete_before(self, topic: str, offsets: Offsets) -> None:
         """Delete all records below these offsets."""
@@ -147,9 +196,10 @@ class Admin:
             try:
                 return await self._ask_offsets(asked)
             except TransportUnavailableError as error:
-                if not _is_passing(error):
+                if _code(error) not in _OUTDATED:
                     raise
-                # A leader was just chosen; the client learns by itself which one.
+                # By itself it asks for the leaders within minutes only.
+                await self.topics(self._seconds)
                 await asyncio.sleep(_AGAIN_SECONDS)
         return await self._ask_offsets(asked)
 
@@ -172,7 +222,8 @@ class Admin:
         return self._client
 
 
-def _is_passing(error: TransportUnavailableError) -> bool:
+def _code(error: TransportUnavailableError) -> int | None:
+    """Give the library's number for what went wrong; None: it was not the library."""
     cause = error.__cause__
     told = kafka_error(cause) if isinstance(cause, KafkaException) else None
-    return told is not None and told.code() in _PASSING
+    return None if told is None else told.code()

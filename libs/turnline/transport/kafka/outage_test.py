@@ -72,6 +72,28 @@ async def test_over_a_restart_of_the_broker_nothing_is_lost_and_order_is_kept(
     assert seen == names
 
 
+async def test_after_a_restart_of_the_broker_letters_can_be_added_and_all_is_counted_again(
+    own_server: KafkaServer,
+) -> None:
+    # Longer than the broker is away, or the member is expelled and its delivery fenced.
+    long = {**QUICK, "session.timeout.ms": 60_000}
+    options = replace(await _fresh(own_server), ack_wait=60.0, client_config=long)
+    async with (
+        KafkaTransport(options, SystemClock()) as transport,
+        transport.input.consumer() as reader,
+        asyncio.timeout(PATIENCE_SECONDS),
+    ):
+        await transport.input.send(request("session", "turn"))
+        await transport.input.stats()
+        delivery = await reader.receive()
+        await own_server.restart(hard=True)
+        await _insist(delivery)
+        (letter,) = await transport.input.dead_letters.list()
+        while not await _counts(transport, waiting=0):  # noqa: ASYNC110 - the broker gets ready
+            await asyncio.sleep(0.2)
+    assert letter.reason == "no use"
+
+
 async def test_a_broker_that_hangs_confirms_nothing_and_check_says_so(
     own_server: KafkaServer,
 ) -> None:
@@ -96,6 +118,14 @@ async def _works(transport: KafkaTransport) -> bool:
     except TransportUnavailableError:
         return False
     return True
+
+
+async def _counts(transport: KafkaTransport, *, waiting: int) -> bool:
+    try:
+        stats = await transport.input.stats()
+    except TransportUnavailableError:
+        return False
+    return (stats.waiting, stats.in_flight) == (waiting, 0)
 
 
 @pytest.mark.parametrize("how", ["freeze", "stop"])
