@@ -18,6 +18,7 @@ from turnline.store.ports import ConnectionStore, ResponseStore, SessionStore
 
 ADAPTERS = MappingProxyType(
     {
+        "dynamodb": "turnline.store.dynamodb",
         "in_memory": "turnline.store.memory",
         "redis": "turnline.store.valkey",
         "valkey": "turnline.store.valkey",

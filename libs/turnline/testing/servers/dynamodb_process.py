@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import WSGIRequestHandler, run_simple
+from werkzeug.serving import WSGIRequestHandler, run_simple  # pants: no-infer-dep
 
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
