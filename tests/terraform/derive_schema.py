@@ -153,7 +153,9 @@ def _classes(text: str) -> dict[str, tuple[str, str]]:
 def _blocks_of(text: str, main: str) -> dict[str, dict[str, bool]]:
     """Say of each structure which of its arguments are blocks."""
     found = {
-        function.group(1): _flags(text[function.start() : _end(text, function.start())])
+        function.group(1).removesuffix("OutputReference"): _flags(
+            text[function.start() : _end(text, function.start())]
+        )
         for function in _HCL.finditer(text)
     }
     synthesis = text.index("synthesizeHclAttributes()")
@@ -190,7 +192,8 @@ def _block(
             attributes[key] = {"type": type_, **given}
             continue
         inner = _block(_element(nested.group(1), classes), classes, flags)
-        if of_blocks.get(key):
+        # What can only be read is not written there.
+        if not given.keys() <= {"computed"} and of_blocks[key]:
             block_types[key] = _nesting(key, nested, inner, required=required == "true")
         else:
             attributes[key] = {"type": _object(nested, inner), **given}

@@ -89,7 +89,7 @@ resource "aws_lambda_function" "this" {
   s3_key            = var.package.s3_key
   s3_object_version = var.package.s3_object_version
   image_uri         = var.package.image_uri
-  source_code_hash  = var.package.filename == null ? var.package.hash : coalesce(var.package.hash, filebase64sha256(var.package.filename))
+  source_code_hash  = var.package.hash != null || var.package.filename == null ? var.package.hash : filebase64sha256(var.package.filename)
   handler           = var.package.image_uri == null ? var.handler : null
   runtime           = var.package.image_uri == null ? var.runtime : null
   architectures     = [var.architecture]

@@ -1,0 +1,146 @@
+# With the provider's schema and Terraform's own mocks: nothing is called.
+
+mock_provider "archive" {}
+
+mock_provider "aws" {
+  mock_resource "aws_sqs_queue" {
+    defaults = {
+      arn = "arn:aws:sqs:eu-west-1:123456789012:mock.fifo"
+      url = "https://sqs.eu-west-1.amazonaws.com/123456789012/mock.fifo"
+    }
+  }
+
+  mock_resource "aws_apigatewayv2_api" {
+    defaults = {
+      api_endpoint  = "wss://abc.execute-api.eu-west-1.amazonaws.com"
+      execution_arn = "arn:aws:execute-api:eu-west-1:123456789012:abc"
+    }
+  }
+
+  mock_resource "aws_lb" {
+    defaults = {
+      dns_name = "internal.elb.eu-west-1.amazonaws.com"
+    }
+  }
+}
+
+variables {
+  name         = "chat"
+  vpc_id       = "vpc-1"
+  subnet_ids   = ["subnet-1", "subnet-2"]
+  io_handler   = { image = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/chat-io:1", secrets = { AK_AUTH__JWT__SECRET = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:jwt-AbCdEf" } }
+  agent_runner = { image = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/chat-agents:1" }
+}
+
+run "rest" {
+  assert {
+    condition     = output.queues.input.max_receive_count == 4 && output.queues.output.max_receive_count == 4
+    error_message = "SQS gives a message up before the application has answered."
+  }
+
+  assert {
+    condition     = output.queues.input.visibility_timeout == 30
+    error_message = "The work of a dead task comes back late: leases are renewed, so they need not outlast turns."
+  }
+
+  assert {
+    condition     = length(aws_lb.websocket) == 0 && length(aws_apigatewayv2_api.websocket) == 0
+    error_message = "A way for sockets that nobody asked for."
+  }
+
+  assert {
+    condition     = length(aws_apigatewayv2_route.http) == 4
+    error_message = "POST, GET and DELETE /api/v1/chat and GET /api/v1/agents are not all there."
+  }
+
+  assert {
+    condition     = tonumber(output.environments.agent_runner["AK_EXECUTION__DRAIN_GRACE"]) < 120
+    error_message = "SIGKILL would come before the drain is over."
+  }
+
+  assert {
+    condition     = !strcontains(output.policies.io_handler, "execute-api")
+    error_message = "Rights for a WebSocket API that is not there."
+  }
+}
+
+run "websocket" {
+  variables {
+    execution_mode = "async"
+    custom_routes  = ["status"]
+    scaling_config = { enabled = true, min_count = 0, max_count = 10, backlog_target = 5, scale_in_cooldown = 180, scale_out_cooldown = 60 }
+  }
+
+  assert {
+    condition     = output.url == "wss://abc.execute-api.eu-west-1.amazonaws.com/live"
+    error_message = "Clients would connect elsewhere."
+  }
+
+  assert {
+    condition = (
+      aws_lb_target_group.websocket["this"].target_type == "alb"
+      && aws_lb.websocket["this"].load_balancer_type == "network"
+      && aws_apigatewayv2_integration.websocket["message"].connection_type == "VPC_LINK"
+    )
+    error_message = "The way from the WebSocket API to the IO handler is broken."
+  }
+
+  assert {
+    condition     = aws_apigatewayv2_integration.websocket["connect"].integration_uri == "http://internal.elb.eu-west-1.amazonaws.com/ws/connect"
+    error_message = "The WebSocket API posts elsewhere."
+  }
+
+  assert {
+    condition     = keys(aws_apigatewayv2_route.websocket) == ["$connect", "$default", "$disconnect", "chat", "status"]
+    error_message = "Routes are missing."
+  }
+
+  assert {
+    condition     = !contains(keys(aws_apigatewayv2_integration.websocket["message"].request_parameters), "integration.request.querystring.token")
+    error_message = "The token travels with every frame."
+  }
+
+  assert {
+    condition = (
+      strcontains(output.policies.io_handler, "arn:aws:execute-api:eu-west-1:123456789012:abc/live/*/@connections/*")
+      && !strcontains(output.policies.agent_runner, "execute-api")
+    )
+    error_message = "Not the IO handler alone may write to clients, or it may write everywhere."
+  }
+}
+
+run "tls_inside_the_vpc" {
+  variables {
+    execution_mode = "stream"
+    internal_tls   = { certificate_arn = "arn:aws:acm:eu-west-1:123456789012:certificate/1", server_name = "io.example.com" }
+  }
+
+  assert {
+    condition = (
+      aws_lb_listener.internal.protocol == "HTTPS"
+      && aws_lb_listener.internal.port == 443
+      && aws_apigatewayv2_integration.websocket["connect"].integration_uri == "https://io.example.com/ws/connect"
+    )
+    error_message = "What was to be encrypted is not."
+  }
+}
+
+run "a_stop_longer_than_fargate_allows_is_refused" {
+  command = plan
+
+  variables {
+    stop_timeout = 300
+  }
+
+  expect_failures = [var.stop_timeout]
+}
+
+run "there_is_no_way_around_the_queues" {
+  command = plan
+
+  variables {
+    queue_mode = false
+  }
+
+  expect_failures = [var.queue_mode]
+}
