@@ -1,7 +1,8 @@
-"""The bench over NATS and Valkey: five processes beside the peer's two, and raw NATS below both.
+"""The bench over a broker and Valkey: five processes, and a bare message on the same broker below.
 
-`python -m bench.brokers [--only WORD] [--rounds N] [--json FILE] [--peer-python PYTHON]`.  Servers,
-services and the load driver share this machine.
+`python -m bench.brokers [--transport NAME] [--only WORD] [--rounds N] [--json FILE]
+[--peer-python PYTHON]`.  Servers, services and the load driver share this machine.  The peer's two
+processes are measured over NATS.
 """
 
 import asyncio
@@ -9,15 +10,13 @@ import json
 import os
 import tempfile
 import time
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
-import nats
 import websockets
-from nats.js.api import ConsumerConfig, RetentionPolicy, StreamConfig
 
 from bench.cases import (
     Figures,
@@ -28,7 +27,8 @@ from bench.cases import (
 )
 from bench.client import Connection, chat_request
 from bench.peer import Peer, peer_command
-from bench.run import machine, median_of, play
+from bench.raw import ROUND_TRIP
+from bench.run import Asked, machine, median_of, play
 from bench.server import Server, cpu_seconds_of, running
 from chaos.processes.topology import DURABLE, Kind, Pod, Topology, topology
 from e2e.tokens import token_for
@@ -37,7 +37,7 @@ from turnline.testing.servers.valkey import running_valkey
 
 AGENT = Path(__file__).parent / "agent.py"
 IDLE_SECONDS = 10.0
-ROUND_TRIPS = 300
+LANE_TURNS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,13 @@ class Installed:
 
     Attributes:
         rest: where REST is served; its processor time is that of all services.
+        transport / broker: which broker, and where it is.
         topology: our own processes; None for the peer.
     """
 
     rest: Server
-    nats_url: str
+    transport: str
+    broker: str
     topology: Topology | None = None
 
 
@@ -59,21 +61,29 @@ Measure = Callable[[Installed], Awaitable[Figures]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One measurement; `peer` says whether the peer can do the same."""
+    """One measurement.
+
+    Attributes:
+        peer: the peer can do the same.
+        partitions: of each queue.
+        runner: one is started beforehand.
+    """
 
     name: str
     measure: Measure
     peer: bool = False
+    partitions: int = 32
+    runner: bool = True
 
 
 async def latency(installed: Installed) -> Figures:
-    """One caller, an instant agent, beside a bare publish, pull and ack on the same server."""
+    """One caller, an instant agent, beside a bare message on the same broker."""
     figures = await rest_latency(installed.rest)
-    raw = await raw_round_trip(installed.nats_url)
+    raw = await ROUND_TRIP[installed.transport](installed.broker)
     return {
         "p50_ms": figures["p50_ms"],
         "p99_ms": figures["p99_ms"],
-        "raw_nats_p50_ms": raw * 1000,
+        "raw_p50_ms": raw * 1000,
         "raw_round_trips_a_turn": figures["p50_ms"] / (raw * 1000),
     }
 
@@ -145,33 +155,47 @@ async def _first_to_start(runners: Sequence[Pod]) -> Pod:
         await asyncio.sleep(0.01)
 
 
-async def raw_round_trip(url: str) -> float:
-    """Median seconds of a publish with its confirmation, a pull, and a confirmed ack."""
-    client = await nats.connect(url)
-    js = client.jetstream()
-    name = f"raw{uuid.uuid4().hex[:8]}"
-    await js.add_stream(
-        StreamConfig(name=name, subjects=[name], retention=RetentionPolicy.WORK_QUEUE)
-    )
-    try:
-        reader = await js.pull_subscribe(name, "raw", config=ConsumerConfig(max_deliver=-1))
-        seconds = []
-        for _ in range(ROUND_TRIPS):
-            started = time.perf_counter()
-            await js.publish(name, b"x" * 200)
-            (message,) = await reader.fetch(1)
-            await message.ack_sync()
-            seconds.append(time.perf_counter() - started)
-    finally:
-        await js.delete_stream(name)
-        await client.close()
-    return percentile(seconds, 0.5)
+async def one_partition(installed: Installed) -> Figures:
+    """1,000 turns of 5 ms, each of a session, wait on one partition: in one lane, or by session."""
+    one_lane = await _drained_per_second(installed, lanes=1, turns=LANE_TURNS)
+    by_session = await _drained_per_second(installed, lanes=1000, turns=1000)
+    return {
+        "one_lane_turns_per_s": one_lane,
+        "by_session_turns_per_s": by_session,
+        "ratio": by_session / one_lane,
+    }
+
+
+async def _drained_per_second(installed: Installed, *, lanes: int, turns: int) -> float:
+    """Fill the queue, start a runner, and give how many turns it commits a second."""
+    assert installed.topology is not None
+    connection = await Connection.open(installed.rest.port)
+    for number in range(turns):
+        request = chat_request(
+            "sleep=0.005", f"l{lanes}-{number}", headers="prefer: respond-async\r\n"
+        )
+        answer = await connection.ask(request)
+        if answer.status != 202:
+            raise RuntimeError(f"status {answer.status}")
+    settings = {"execution": {"max_concurrency": lanes}}
+    runner = await installed.topology.start(Kind.RUNNER, settings)
+    while True:
+        await asyncio.sleep(0.5)
+        done = runner.server.events("turn.committed")
+        if len(done) >= turns:
+            break
+    runner.terminate()
+    await runner.ended()
+    times = sorted(datetime.fromisoformat(line["timestamp"]).timestamp() for line in done)
+    return (len(times) - 1) / (times[-1] - times[0])
 
 
 CASES = (
     Case(name="REST sync, 1 caller", measure=latency, peer=True),
     Case(name="REST sync, 64 callers", measure=throughput, peer=True),
     Case(name="1,000 sessions x 1 s, one runner", measure=sessions, peer=True),
+    Case(name="1,000 sessions x 1 s, 4 partitions", measure=sessions, partitions=4),
+    Case(name="1,000 x 5 ms on one partition", measure=one_partition, partitions=1, runner=False),
     Case(name="Push latency", measure=push_latency),
     Case(name="Idle services", measure=idle),
     Case(name="Recovery after SIGKILL", measure=recovery),
@@ -179,29 +203,26 @@ CASES = (
 
 
 @asynccontextmanager
-async def turnline() -> AsyncIterator[Installed]:
-    """Run our five services."""
-    settings = {
-        "auth": {"type": "jwt"},
-        "execution": {"max_concurrency": 1000, "queues": {"nats": {"partitions": 32}}},
-    }
+async def turnline(
+    transport: str, *, partitions: int = 32, runner: bool = True
+) -> AsyncIterator[Installed]:
+    """Run our services: all five, or all but the runner."""
+    settings = {"auth": {"type": "jwt"}, "execution": {"max_concurrency": 1000}}
+    kinds = (Kind.GATEWAY, Kind.RESPONDER, Kind.PUSH_ENDPOINT, *([Kind.RUNNER] if runner else []))
     with tempfile.TemporaryDirectory(prefix="turnline-bench-") as folder:
-        async with topology(Path(folder), settings) as installed:
+        async with topology(
+            Path(folder), settings, transport=transport, partitions=partitions
+        ) as installed:
             installed.agents = AGENT
-            rest, *others = (
-                await installed.start(Kind.REQUEST_HANDLER, {"auth": {"type": "none"}}),
-                await installed.start(Kind.GATEWAY),
-                await installed.start(Kind.RESPONDER),
-                await installed.start(Kind.PUSH_ENDPOINT),
-                await installed.start(Kind.RUNNER),
-            )
+            rest = await installed.start(Kind.REQUEST_HANDLER, {"auth": {"type": "none"}})
+            others = [await installed.start(kind) for kind in kinds]
             server = Server(
                 pid=rest.server.process.pid,
                 port=rest.server.port,
                 ready_seconds=0.0,
                 others=tuple(pod.server.process.pid for pod in others),
             )
-            yield Installed(server, installed.nats.url, installed)
+            yield Installed(server, transport, installed.broker.address, installed)
 
 
 @asynccontextmanager
@@ -236,24 +257,29 @@ async def peer_processes(peer: Peer) -> AsyncIterator[Installed]:
                         ready_seconds=rest.ready_seconds,
                         others=(runner.pid,),
                     )
-                    yield Installed(whole, server.url)
+                    yield Installed(whole, "nats", server.url)
                 finally:
                     runner.terminate()
                     await runner.wait()
 
 
-DURABILITY = "NATS file store, Valkey appendfsync always"
+DURABILITY = {
+    "kafka": "one Kafka broker, its log in the page cache; Valkey appendfsync always",
+    "nats": "NATS file store, Valkey appendfsync always",
+}
 
 
-async def run(only: str, rounds: int, peer_python: str) -> dict[str, object]:
+async def run(asked: Asked) -> dict[str, object]:
     """Measure the cases, both systems in turn in each round."""
-    peer = peer_command(peer_python)
+    peer = peer_command(asked.peer_python) if asked.transport == "nats" else None
     results: dict[str, dict[str, Figures]] = {}
-    for case in (case for case in CASES if only.lower() in case.name.lower()):
+    for case in (case for case in CASES if asked.only.lower() in case.name.lower()):
         ours: list[Figures] = []
         theirs: list[Figures] = []
-        for _ in range(rounds):
-            async with turnline() as installed:
+        for _ in range(asked.rounds):
+            async with turnline(
+                asked.transport, partitions=case.partitions, runner=case.runner
+            ) as installed:
                 ours.append(await case.measure(installed))
             if peer is not None and case.peer:
                 async with peer_processes(peer) as installed:
@@ -262,8 +288,9 @@ async def run(only: str, rounds: int, peer_python: str) -> dict[str, object]:
         if theirs:
             results[case.name]["peer"] = median_of(theirs)
         print(json.dumps({case.name: results[case.name]}), flush=True)
-    return {"machine": {**machine(), "durability": DURABILITY}, "results": results}
+    durability = DURABILITY[asked.transport]
+    return {"machine": {**machine(), "durability": durability}, "results": results}
 
 
 if __name__ == "__main__":
-    play(__doc__, run)
+    play(__doc__, run, sorted(DURABILITY, reverse=True))

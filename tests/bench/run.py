@@ -9,7 +9,8 @@ import json
 import os
 import platform
 import statistics
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,25 @@ from bench.cases import CASES, Case, Figures
 from bench.peer import peer_command
 from bench.server import running, turnline_command
 
-# Takes the part of the cases' names, the rounds and the peer's interpreter; gives the report.
-Run = Callable[[str, int, str], Coroutine[Any, Any, dict[str, object]]]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the command line asks for.
+
+    Attributes:
+        only: run the cases whose name holds this.
+        peer_python: interpreter that has the peer; empty: it is not measured.
+        transport: the broker; empty where there is none to choose.
+    """
+
+    only: str
+    rounds: int
+    peer_python: str
+    transport: str = ""
+
+
+# Gives the report.
+Run = Callable[[Asked], Coroutine[Any, Any, dict[str, object]]]
 
 
 async def measure(
@@ -59,15 +77,15 @@ def conditions(case: Case) -> dict[str, object]:
     return {"payload": case.payload, "mode": case.mode, "settings": dict(case.environ)}
 
 
-async def run(only: str, rounds: int, peer_python: str) -> dict[str, object]:
+async def run(asked: Asked) -> dict[str, object]:
     """Measure the cases, both systems in turn in each round."""
-    peer = peer_command(peer_python)
+    peer = peer_command(asked.peer_python)
     results: dict[str, dict[str, Figures]] = {}
-    cases = [case for case in CASES if only.lower() in case.name.lower()]
+    cases = [case for case in CASES if asked.only.lower() in case.name.lower()]
     for case in cases:
         ours: list[Figures] = []
         theirs: list[Figures] = []
-        for _ in range(rounds):
+        for _ in range(asked.rounds):
             ours.append(await measure(case, turnline_command()))
             if peer is not None and case.peer:
                 # Its interpreter must not find the libraries of ours.
@@ -78,7 +96,7 @@ async def run(only: str, rounds: int, peer_python: str) -> dict[str, object]:
         print_row(case, results[case.name])
     return {
         "machine": machine(),
-        "rounds": rounds,
+        "rounds": asked.rounds,
         "cases": {case.name: conditions(case) for case in cases},
         "results": results,
     }
@@ -96,19 +114,35 @@ def print_row(case: Case, systems: dict[str, Figures]) -> None:
         print(line)
 
 
-def play(description: str | None, run: Run) -> None:
-    """Parse the command line of a bench, run it, write its figures."""
+def play(description: str | None, run: Run, transports: Collection[str] = ()) -> None:
+    """Parse the command line of a bench, run it, write its figures.
+
+    Args:
+        transports: what `--transport` may say, the usual one first; none: it can't be said.
+    """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--only", default="", help="run the cases whose name holds this")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--peer-python", default="", help="interpreter that has the peer")
+    if transports:
+        usual = next(iter(transports))
+        parser.add_argument("--transport", choices=tuple(transports), default=usual)
     arguments = parser.parse_args()
     print(json.dumps(machine()))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        report = runner.run(run(arguments.only, arguments.rounds, arguments.peer_python))
+        report = runner.run(run(_asked(arguments)))
     if arguments.json:
         arguments.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+
+
+def _asked(arguments: argparse.Namespace) -> Asked:
+    return Asked(
+        only=arguments.only,
+        rounds=arguments.rounds,
+        peer_python=arguments.peer_python,
+        transport=getattr(arguments, "transport", ""),
+    )
 
 
 if __name__ == "__main__":

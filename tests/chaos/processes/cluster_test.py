@@ -1,54 +1,36 @@
-"""Three NATS servers that replicate, and the one that leads dies while turns are under way."""
+"""Three brokers that replicate, and the one that leads dies while turns are under way."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from chaos.oracle import faults_of
-from chaos.processes.mishaps import KINDS
-from chaos.processes.ordeal import SHORT_LEASES, Size, suffer
-from chaos.processes.topology import Topology, merged, topology
-from turnline.testing.servers.nats import NatsCluster
+from chaos.processes.brokers import CLUSTERS
+from chaos.processes.ordeal import Size, suffer
+from chaos.processes.topology import FIVE, over
 
-REPLICATED = {"execution": {"queues": {"nats": {"replicas": 3, "partitions": 2}}}}
 SIZE = Size(sessions=5, turns=4, mishaps=0)
+AWAY_SECONDS = 1.5
 
 
-@pytest_asyncio.fixture
-async def cluster() -> AsyncIterator[NatsCluster]:
-    async with NatsCluster() as cluster:
-        yield cluster
-
-
-@pytest_asyncio.fixture
-async def installed(
-    tmp_path_factory: pytest.TempPathFactory, cluster: NatsCluster
-) -> AsyncIterator[Topology]:
-    """One of each service."""
-    directory = tmp_path_factory.mktemp("cluster")
-    settings = merged(SHORT_LEASES, REPLICATED)
-    async with topology(directory, settings, cluster=cluster) as installed:
-        await installed.start_all(*KINDS)
-        yield installed
-
-
-async def test_histories_are_whole_though_the_leader_of_each_stream_is_killed_under_load(
-    installed: Topology, cluster: NatsCluster
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("transport", sorted(CLUSTERS))
+async def test_histories_are_whole_though_the_leader_of_each_queue_is_killed_under_load(
+    tmp_path: Path, transport: str
 ) -> None:
-    queues = installed.settings["execution"]["queues"]["nats"]
+    async with (
+        CLUSTERS[transport]() as cluster,
+        over(cluster, tmp_path, short_leases=True) as installed,
+    ):
+        await installed.start_all(*FIVE.kinds)
 
-    async def kill_leaders() -> None:
-        for stream in (queues["input_stream"], queues["output_stream"]):
-            await asyncio.sleep(1.5)
-            leader = await cluster.leader_of(stream)
-            cluster.kill_node(leader)
-            await asyncio.sleep(1.5)
-            cluster.start_node(leader)
-            await cluster.wait_healthy()
+        async def kill_leaders() -> None:
+            for queue in ("input", "output"):
+                await asyncio.sleep(AWAY_SECONDS)
+                await cluster.replace_leader(queue, away=AWAY_SECONDS)
 
-    history, _ = await suffer(installed, 0, SIZE, beside=kill_leaders)
+        history, _ = await suffer(installed, 0, SIZE, beside=kill_leaders)
 
     assert len(history.accepted) == SIZE.sessions * SIZE.turns
     assert faults_of(history) == []

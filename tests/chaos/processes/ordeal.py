@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from chaos.oracle import History, Moment, Run
+from chaos.oracle import History, Moment, Run, faults_of
 from chaos.processes import mishaps, workload
-from chaos.processes.mishaps import KINDS, Mishap
+from chaos.processes.mishaps import Mishap
 from chaos.processes.observed import (
     dead_letters,
     ended_by_themselves,
@@ -18,13 +18,12 @@ from chaos.processes.observed import (
     up,
     urls,
 )
-from chaos.processes.topology import Kind, Topology
+from chaos.processes.pushes import Pusher
+from chaos.processes.sockets import SocketClient
+from chaos.processes.topology import FIVE, Kind, Layout, Topology
 from turnline.protocol import ChatReply
 
-SHORT_LEASES = {
-    "execution": {"drain_grace": 3, "queues": {"nats": {"ack_wait": 2, "retry_backoff": 0.2}}},
-    "session": {"lease": 2},
-}
+PUSH_PAUSE_SECONDS = (0.1, 1.5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +32,7 @@ class Size:
 
     sessions: int = 10
     turns: int = 4
+    notes: int = 12
     mishaps: int = 6
     seconds: float = 10.0
 
@@ -42,34 +42,102 @@ async def _nothing() -> None:
 
 
 async def suffer(
-    installed: Topology, seed: int, size: Size, *, beside: Callable[[], Awaitable[None]] = _nothing
+    installed: Topology,
+    seed: int,
+    size: Size,
+    *,
+    layout: Layout = FIVE,
+    beside: Callable[[], Awaitable[None]] = _nothing,
 ) -> tuple[History, list[Mishap]]:
     """Play a seed and give what was seen, and what befell.
 
     Args:
+        layout: the processes that were started, two each where mishaps are drawn.
         beside: a further mishap, which begins with the rest.
     """
     rng = random.Random(seed)
-    scratch = installed.directory / f"seed{seed}"
-    scratch.mkdir()
-    plans = workload.drawn(
-        rng, f"seed{seed}", sessions=size.sessions, turns=size.turns, scratch=scratch
-    )
-    befalling = mishaps.drawn(rng, count=size.mishaps, within=size.seconds)
+    plans = _plans(rng, installed, seed, size, layout)
+    befalling = _drawn(rng, installed, size, layout)
     work = workload.Workload(
-        rest_urls=lambda: urls(installed, Kind.REQUEST_HANDLER),
-        socket_urls=lambda: [url.replace("http", "ws", 1) for url in urls(installed, Kind.GATEWAY)],
+        rest_urls=lambda: urls(installed, layout.rest),
+        socket_urls=lambda: _socket_urls(installed, layout),
         rng=rng,
     )
-    async with replaced_as_they_end(installed, *KINDS):
+    pusher = Pusher(lambda: urls(installed, layout.push) if layout.push else [], rng)
+    async with replaced_as_they_end(installed, *layout.kinds):
         async with asyncio.TaskGroup() as tasks:
             for mishap in befalling:
                 tasks.create_task(_befall(installed, mishap))
             tasks.create_task(work.play(plans))
+            if layout.push:
+                tasks.create_task(_push_notes(pusher, rng, size))
             await beside()
         await work.read_all_again()
+        if layout.push:
+            await _note_pushes(pusher, work)
         await _note_the_rest(installed, work)
     return work.history, befalling
+
+
+async def judged(installed: Topology, seed: int, size: Size, *, layout: Layout = FIVE) -> list[str]:
+    """Play a seed and give what was wrong, and then what befell; empty if nothing was."""
+    history, befallen = await suffer(installed, seed, size, layout=layout)
+    faults = faults_of(history)
+    if len(history.accepted) < size.sessions * size.turns:
+        faults.append(f"{len(history.accepted)} turns were accepted")
+    return [*faults, *map(str, befallen)] if faults else []
+
+
+def _plans(
+    rng: random.Random, installed: Topology, seed: int, size: Size, layout: Layout
+) -> list[workload.Plan]:
+    scratch = installed.directory / f"seed{seed}"
+    scratch.mkdir()
+    return workload.drawn(
+        rng,
+        f"seed{seed}",
+        sessions=size.sessions,
+        turns=size.turns,
+        scratch=scratch,
+        styles=workload.styles_of(layout),
+    )
+
+
+def _drawn(rng: random.Random, installed: Topology, size: Size, layout: Layout) -> list[Mishap]:
+    if not size.mishaps:
+        return []
+    return mishaps.drawn(
+        rng,
+        count=size.mishaps,
+        within=size.seconds,
+        layout=layout,
+        ills=installed.broker.ills,
+    )
+
+
+def _socket_urls(installed: Topology, layout: Layout) -> list[str]:
+    found = urls(installed, layout.sockets) if layout.sockets else []
+    return [url.replace("http", "ws", 1) for url in found]
+
+
+async def _push_notes(pusher: Pusher, rng: random.Random, size: Size) -> None:
+    """Push to the users in turn, as an application does beside their chats."""
+    for number in range(size.notes):
+        await asyncio.sleep(rng.uniform(*PUSH_PAUSE_SECONDS))
+        await pusher.push(workload.user_of(number))
+
+
+async def _note_pushes(pusher: Pusher, work: workload.Workload) -> None:
+    """Note what sockets were pushed, and whether they are reached still."""
+    for user, connections in work.connections.items():
+        for frames in connections:
+            work.history.complaints += pusher.faults(user, frames)
+    client = SocketClient(work.socket_urls, workload.user_of(0))
+    try:
+        await pusher.reaches(client)
+    finally:
+        await client.close()
+    work.history.complaints += pusher.complaints
 
 
 async def _befall(installed: Topology, mishap: Mishap) -> None:

@@ -1,4 +1,5 @@
-"""Ordeals for as long as wanted: `python -m chaos.processes.run --seed 7 --minutes 30`.
+"""Ordeals for as long as wanted: `python -m chaos.processes.run --seed 7 --minutes 30`;
+`--transport` and `--layout` choose what is played.
 
 Prints of each seed what befell and what was wrong, and exits with 1 if anything was.  A seed that
 failed is played again by `--seed N`.  Needs libs, services, gen/python and tests on PYTHONPATH.
@@ -10,12 +11,25 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from chaos.oracle import faults_of
-from chaos.processes.mishaps import KINDS
-from chaos.processes.ordeal import SHORT_LEASES, Size, suffer
-from chaos.processes.topology import topology
+from chaos.processes.brokers import BROKERS
+from chaos.processes.ordeal import Size, suffer
+from chaos.processes.topology import FIVE, TWO, Layout, topology
+
+LAYOUTS = {"five": FIVE, "two": TWO}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Where seeds are played, and how much each does."""
+
+    transport: str
+    layout: Layout
+    size: Size
+    logs: Path
 
 
 def main() -> None:
@@ -24,13 +38,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--minutes", type=float, default=0.0, help="0: the one seed only")
     parser.add_argument("--mishaps", type=int, default=Size().mishaps, help="of each seed")
+    parser.add_argument("--transport", choices=sorted(BROKERS), default="nats")
+    parser.add_argument("--layout", choices=sorted(LAYOUTS), default="five", help="processes")
     parser.add_argument("--logs", type=Path, help="where logs go; a new folder below /tmp if not")
     given = parser.parse_args()
     logs = given.logs or Path(tempfile.mkdtemp(prefix="turnline-chaos-"))
     print(f"logs in {logs}")
     size = Size(mishaps=given.mishaps)
     seeds = _seeds(given.seed, until=time.monotonic() + given.minutes * 60)
-    failed = [seed for seed in seeds if not asyncio.run(_plays_well(seed, logs, size))]
+    stage = Stage(transport=given.transport, layout=LAYOUTS[given.layout], size=size, logs=logs)
+    failed = [seed for seed in seeds if not asyncio.run(_plays_well(seed, stage))]
     if failed:
         sys.exit(f"seeds that failed: {failed}; logs in {logs}")
 
@@ -42,14 +59,17 @@ def _seeds(first: int, *, until: float) -> Iterator[int]:
         yield (seed := seed + 1)
 
 
-async def _plays_well(seed: int, logs: Path, size: Size) -> bool:
+async def _plays_well(seed: int, stage: Stage) -> bool:
     """Play one seed in an installation of its own, as a replay does."""
-    directory = logs / f"seed{seed}"
+    directory = stage.logs / f"seed{seed}"
     directory.mkdir(parents=True)
     began = time.monotonic()
-    async with topology(directory, SHORT_LEASES, proxied=KINDS) as installed:
-        await installed.start_all(*KINDS, *KINDS)
-        history, befallen = await suffer(installed, seed, size)
+    kinds = stage.layout.kinds
+    async with topology(
+        directory, transport=stage.transport, proxied=kinds, short_leases=True
+    ) as installed:
+        await installed.start_all(*kinds, *kinds)
+        history, befallen = await suffer(installed, seed, stage.size, layout=stage.layout)
     faults = faults_of(history)
     print(f"seed {seed}: {len(history.accepted)} turns, {len(history.starts)} runs, ", end="")
     print(f"{time.monotonic() - began:.0f} s, {len(faults)} faults")

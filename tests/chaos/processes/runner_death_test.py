@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from chaos.processes.brokers import BROKERS
 from chaos.processes.callers import RestCaller
 from chaos.processes.directives import Directives
 from chaos.processes.observed import begun, commits_of, repaired, runner_of, urls
@@ -20,11 +21,14 @@ USER = "u"
 GRACE_SECONDS = 3.0
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def installed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Topology]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=sorted(BROKERS))
+async def installed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Topology]:
     """Two runners, and one of everything else REST needs."""
     settings = {"execution": {"drain_grace": GRACE_SECONDS}}
-    async with topology(tmp_path_factory.mktemp("runners"), settings) as installed:
+    directory = tmp_path_factory.mktemp("runners")
+    async with topology(directory, settings, transport=request.param) as installed:
         await installed.start_all(Kind.REQUEST_HANDLER, Kind.RESPONDER, Kind.RUNNER, Kind.RUNNER)
         yield installed
 

@@ -115,6 +115,19 @@ class SocketClient:
         except (*_BROKEN, _CutOffError):
             return
 
+    async def heard(self, frame: JsonFrame, *, within: float) -> bool:
+        """Read, over new sockets if need be, until a frame came; return whether it did."""
+        ends = time.monotonic() + within
+        while (left := ends - time.monotonic()) > 0:
+            try:
+                async with asyncio.timeout(left), self._connected() as socket:
+                    while await self._next(socket) != frame:
+                        pass
+                return True
+            except (*_BROKEN, _CutOffError):
+                await asyncio.sleep(PAUSE_SECONDS)
+        return False
+
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[ClientConnection]:
         """Give the open socket, or a new one; one that breaks in the block is given up."""

@@ -25,10 +25,9 @@ from chaos.processes.observed import (
     replaced_as_they_end,
     urls,
 )
-from chaos.processes.ordeal import SHORT_LEASES
 from chaos.processes.readings import reply_of, stream_of
 from chaos.processes.sockets import SocketClient, SocketTurn
-from chaos.processes.topology import PUSH_TOKEN, Kind, Pod, Topology, merged, topology
+from chaos.processes.topology import PUSH_TOKEN, Kind, Pod, Topology, topology
 from e2e.tokens import token_for
 from turnline.push import PUSH_TOKEN_HEADER
 
@@ -43,7 +42,7 @@ async def installed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[T
     """Two gateways, and one of everything else; mappings of lost pods expire soon."""
     short = {"session": {"connection_store": {"ttl": MAPPING_SECONDS}}}
     directory = tmp_path_factory.mktemp("sockets")
-    async with topology(directory, merged(SHORT_LEASES, short)) as installed:
+    async with topology(directory, short, short_leases=True) as installed:
         await installed.start_all(
             Kind.GATEWAY, Kind.GATEWAY, Kind.REQUEST_HANDLER, Kind.RUNNER, Kind.RESPONDER
         )

@@ -1,20 +1,23 @@
-"""The whole pipeline as it runs in production: every service a process, NATS and Valkey between.
+"""The whole pipeline as it runs in production: every service a process, broker and Valkey between.
 
 Processes are started, killed, frozen and replaced by the test.  Each listens on port 0 and says in
 its log which port that became; a replacement has another, as pods have other addresses.
 """
 
 import asyncio
+import json
 import signal
 import uuid
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from chaos.processes import agent_log
+from chaos.processes.brokers import BROKERS, Block, Broker, Served
 from e2e.process import ADMIN_TOKEN, Ended, Server, cli, launched
 from e2e.tokens import SECRET
 from turnline.config import Settings
@@ -22,15 +25,13 @@ from turnline.protocol import SessionKey
 from turnline.protocol.clock import SystemClock
 from turnline.store import New, Session
 from turnline.store.registry import Stores, open_stores
-from turnline.testing.servers.nats import NatsCluster, NatsServer
 from turnline.testing.servers.tcp_proxy import TcpProxy
 from turnline.testing.servers.valkey import ValkeyServer, running_valkey
 
 AGENTS = Path(__file__).parent / "apps" / "directed.py"
 PUSH_TOKEN = "push-token-of-these-tests"
+SHORT_LEASES = {"execution": {"drain_grace": 3}, "session": {"lease": 2}}
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
-
-Block = Mapping[str, Any]
 
 
 class Kind(StrEnum):
@@ -42,6 +43,31 @@ class Kind(StrEnum):
     RESPONDER = "responder"
     PUSH_ENDPOINT = "push-endpoint"
     IO = "io"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Which processes make up an installation.
+
+    Attributes:
+        kinds: one each of these is enough.
+        rest: who serves REST.
+        sockets / push: who serves sockets and pushes to them; None: nobody does.
+    """
+
+    kinds: tuple[Kind, ...]
+    rest: Kind
+    sockets: Kind | None = None
+    push: Kind | None = None
+
+
+FIVE = Layout(
+    kinds=tuple(kind for kind in Kind if kind is not Kind.IO),
+    rest=Kind.REQUEST_HANDLER,
+    sockets=Kind.GATEWAY,
+    push=Kind.PUSH_ENDPOINT,
+)
+TWO = Layout(kinds=(Kind.IO, Kind.RUNNER), rest=Kind.IO)
 
 
 @dataclass(slots=True)
@@ -95,41 +121,34 @@ class Pod:
         return await self.server.ended(within=within)
 
 
-@dataclass(frozen=True, slots=True)
-class Proxies:
-    """What lies between the processes of one kind and their servers."""
-
-    nats: TcpProxy
-    valkey: TcpProxy
-
-
 @dataclass(slots=True)
 class Topology:
-    """The processes of one installation, over a NATS and a Valkey that tests may break.
+    """The processes of one installation, over a broker and a Valkey that tests may break.
 
     Attributes:
         settings: what every process is started with, as nested blocks.
+        served_by: the broker, or several.
         agents: the file of the runners' agents.
-        proxies: those of the kinds that have one.
-        nats_turn / valkey_turn: held by whoever breaks that server.
+        proxies: between Valkey and the kinds that come through one.
+        broker_turn / valkey_turn: held by whoever breaks that server.
     """
 
     directory: Path
     valkey: ValkeyServer
     settings: Block
-    single_nats: NatsServer | None
+    served_by: Served
     agents: Path = AGENTS
     pods: list[Pod] = field(default_factory=list)
-    proxies: dict[Kind, Proxies] = field(default_factory=dict)
-    nats_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    proxies: dict[Kind, TcpProxy] = field(default_factory=dict)
+    broker_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     valkey_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _started: int = 0
 
     @property
-    def nats(self) -> NatsServer:
-        """The one NATS server, where there is one."""
-        assert self.single_nats is not None
-        return self.single_nats
+    def broker(self) -> Broker:
+        """The one broker, where there is one."""
+        assert isinstance(self.served_by, Broker)
+        return self.served_by
 
     @property
     def agent_entries(self) -> list[agent_log.Entry]:
@@ -201,11 +220,10 @@ class Topology:
             yield stores
 
     def _settings_of(self, kind: Kind) -> Block:
-        if (proxies := self.proxies.get(kind)) is None:
+        if (proxy := self.proxies.get(kind)) is None:
             return self.settings
-        nats = f"nats://127.0.0.1:{proxies.nats.port}"
-        valkey = f"valkey://127.0.0.1:{proxies.valkey.port}"
-        return merged(self.settings, server_urls(nats, valkey))
+        through = self.broker.through(self.broker.proxies[kind])
+        return merged(merged(self.settings, through), valkey_at(f"valkey://127.0.0.1:{proxy.port}"))
 
     async def _launch(self, kind: Kind, name: str, settings: Mapping[str, str]) -> Server:
         agents = ("--agents", str(self.agents)) if kind is Kind.RUNNER else ()
@@ -219,34 +237,59 @@ async def topology(
     directory: Path,
     settings: Block | None = None,
     *,
-    proxied: Iterable[Kind] = (),
-    cluster: NatsCluster | None = None,
+    transport: str = "nats",
+    partitions: int = 4,
+    proxied: Collection[Kind] = (),
+    short_leases: bool = False,
 ) -> AsyncIterator[Topology]:
-    """Run NATS and Valkey for the length of a block; the services are the test's to start.
+    """Run a broker and Valkey for the length of a block; the services are the test's to start.
 
     Args:
         settings: blocks laid over the usual ones.
-        proxied: kinds whose processes reach NATS and Valkey through proxies.
-        cluster: the NATS to use; None: one server that lives as long as the block.
+        transport: which broker.
+        partitions: of each of its queues.
+        proxied: kinds whose processes reach broker and Valkey through proxies.
+        short_leases: what a dead process held comes back within seconds.
     """
-    async with AsyncExitStack() as stack:
-        valkey = stack.enter_context(running_valkey(*DURABLE))
-        nats = None if cluster else await stack.enter_async_context(NatsServer())
-        usual = usual_settings(nats.url if nats else cluster.url if cluster else "", valkey.url)
-        installed = Topology(directory, valkey, merged(usual, settings or {}), nats)
+    async with (
+        BROKERS[transport](proxied, partitions=partitions) as broker,
+        over(broker, directory, settings, short_leases=short_leases) as installed,
+        AsyncExitStack() as stack,
+    ):
         for kind in proxied:
-            installed.proxies[kind] = Proxies(
-                nats=await stack.enter_async_context(TcpProxy(installed.nats.port)),
-                valkey=await stack.enter_async_context(TcpProxy(valkey.port)),
-            )
+            proxy = TcpProxy(installed.valkey.port)
+            installed.proxies[kind] = await stack.enter_async_context(proxy)
+        # Before the proxies: they end when what comes through them has.
         stack.push_async_callback(installed.close)
         yield installed
 
 
-def usual_settings(nats_url: str, valkey_url: str) -> Block:
-    """Give what every process of one installation is started with.
+@asynccontextmanager
+async def over(
+    served_by: Served,
+    directory: Path,
+    settings: Block | None = None,
+    *,
+    short_leases: bool = False,
+) -> AsyncIterator[Topology]:
+    """Run a Valkey beside a broker that is there, as `topology` does."""
+    with running_valkey(*DURABLE) as valkey:
+        blocks = [usual_settings(valkey.url), served_by.settings]
+        if short_leases:
+            blocks += [SHORT_LEASES, served_by.short_leases]
+        installed = Topology(
+            directory, valkey, reduce(merged, [*blocks, settings or {}]), served_by
+        )
+        try:
+            yield installed
+        finally:
+            await installed.close()
 
-    Names on the servers are of this installation alone, so that servers may be shared.
+
+def usual_settings(valkey_url: str) -> Block:
+    """Give what every process of one installation is started with, but for its broker.
+
+    Names on the server are of this installation alone, so that it may be shared.
     """
     name = f"t{uuid.uuid4().hex[:8]}"
     usual = {
@@ -254,17 +297,6 @@ def usual_settings(nats_url: str, valkey_url: str) -> Block:
         "auth": {"type": "jwt", "jwt": {"secret": SECRET}},
         "execution": {
             "turn_timeout": 60,
-            "queues": {
-                "type": "nats",
-                "nats": {
-                    "auto_provision": True,
-                    "partitions": 4,
-                    "input_stream": f"{name}_IN",
-                    "input_subject_prefix": f"{name}.req",
-                    "output_stream": f"{name}_OUT",
-                    "output_subject_prefix": f"{name}.out",
-                },
-            },
             "response_store": {
                 "type": "valkey",
                 "retry_count": 60,
@@ -275,17 +307,14 @@ def usual_settings(nats_url: str, valkey_url: str) -> Block:
         "session": {"type": "valkey", "valkey": {"prefix": f"{name}:sessions:"}},
         "websocket_api": {"push_auth_token": PUSH_TOKEN},
     }
-    return merged(usual, server_urls(nats_url, valkey_url))
+    return merged(usual, valkey_at(valkey_url))
 
 
-def server_urls(nats_url: str, valkey_url: str) -> Block:
-    """Give the settings that say where the servers are."""
+def valkey_at(url: str) -> Block:
+    """Give the settings that say where Valkey is."""
     return {
-        "execution": {
-            "queues": {"nats": {"url": nats_url}},
-            "response_store": {"valkey": {"url": valkey_url}},
-        },
-        "session": {"valkey": {"url": valkey_url}},
+        "execution": {"response_store": {"valkey": {"url": url}}},
+        "session": {"valkey": {"url": url}},
     }
 
 
@@ -304,8 +333,9 @@ def environment(settings: Block, prefix: str = "AK_") -> dict[str, str]:
     variables: dict[str, str] = {}
     for key, value in settings.items():
         name = prefix + key.upper()
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and not any("." in inner for inner in value):
             variables |= environment(value, f"{name}__")
         else:
-            variables[name] = str(value)
+            # Names with dots are a library's own, and no variables.
+            variables[name] = json.dumps(value) if isinstance(value, Mapping) else str(value)
     return variables

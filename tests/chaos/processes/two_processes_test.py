@@ -11,7 +11,6 @@ from chaos.oracle import stream_faults
 from chaos.processes.callers import RestCaller
 from chaos.processes.directives import Directives
 from chaos.processes.observed import begun, commits_of, eventually, urls
-from chaos.processes.ordeal import SHORT_LEASES
 from chaos.processes.readings import reply_of, stream_of
 from chaos.processes.topology import Kind, Topology, topology
 from turnline.protocol import SessionKey
@@ -23,7 +22,7 @@ USER = "u"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def installed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Topology]:
-    async with topology(tmp_path_factory.mktemp("two"), SHORT_LEASES) as installed:
+    async with topology(tmp_path_factory.mktemp("two"), short_leases=True) as installed:
         await installed.start_all(Kind.IO, Kind.RUNNER)
         yield installed
 

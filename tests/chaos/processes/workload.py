@@ -7,7 +7,7 @@ of acceptance is known.  Everything a client sees goes into the history that the
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +16,8 @@ from chaos.oracle import History
 from chaos.processes.callers import Answer, RestCaller, UnansweredError, Urls
 from chaos.processes.directives import Directives
 from chaos.processes.readings import reply_of, stream_of
-from chaos.processes.sockets import SocketClient, SocketTurn
+from chaos.processes.sockets import JsonFrame, SocketClient, SocketTurn
+from chaos.processes.topology import Layout
 from turnline.protocol import SessionKey
 from turnline.store import StoredReply
 
@@ -62,21 +63,39 @@ class Plan:
     turns: tuple[Asked, ...]
 
 
-def drawn(rng: random.Random, name: str, *, sessions: int, turns: int, scratch: Path) -> list[Plan]:
+def styles_of(layout: Layout) -> list[Style]:
+    """Give the ways in which clients can ask there."""
+    over_sockets = (Style.SOCKET, Style.SOCKET_STREAM)
+    return [style for style in Style if layout.sockets or style not in over_sockets]
+
+
+def user_of(number: int) -> str:
+    """Give the user whose a session is, by its number."""
+    return f"u{number % USERS}"
+
+
+def drawn(
+    rng: random.Random,
+    name: str,
+    *,
+    sessions: int,
+    turns: int,
+    scratch: Path,
+    styles: Sequence[Style],
+) -> list[Plan]:
     """Draw the sessions of a seed; every style comes, whatever the seed.
 
     Args:
         name: makes ids unique in an installation.
         scratch: where agents leave the marks of their crashes.
     """
-    styles = list(Style)
     plans = []
     for number in range(sessions):
         session = f"{name}-s{number}"
         asked = [_turn(rng, f"{session}-{turn}", scratch) for turn in range(turns)]
         plans.append(
             Plan(
-                user=f"u{number % USERS}",
+                user=user_of(number),
                 session=session,
                 style=styles[number % len(styles)],
                 turns=tuple(asked),
@@ -108,7 +127,13 @@ def _turn(rng: random.Random, request: str, scratch: Path) -> Asked:
 
 @dataclass(slots=True)
 class Workload:
-    """Plays plans against an installation and notes what is seen."""
+    """Plays plans against an installation and notes what is seen.
+
+    Attributes:
+        sessions: keys, by session id.
+        requests: users, by request id.
+        connections: frames of each user's sockets.
+    """
 
     rest_urls: Urls
     socket_urls: Urls
@@ -116,6 +141,7 @@ class Workload:
     history: History = field(default_factory=History)
     sessions: dict[str, SessionKey] = field(default_factory=dict)
     requests: dict[str, str] = field(default_factory=dict)
+    connections: dict[str, list[list[JsonFrame]]] = field(default_factory=dict)
 
     async def play(self, plans: list[Plan]) -> None:
         """Play all plans at once; returns when every caller was answered or gave up."""
@@ -148,6 +174,7 @@ class Workload:
                 await socket.hear(0.3)
         finally:
             self.history.sockets += socket.connections
+            self.connections.setdefault(plan.user, []).extend(socket.connections)
             await socket.close()
             await rest.close()
 

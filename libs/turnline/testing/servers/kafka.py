@@ -51,6 +51,10 @@ log.cleaner.enable=false
 log.cleaner.dedupe.buffer.size=2097152
 log.index.size.max.bytes=65536
 """
+# Of several, the others soon see that one is dead.
+_SEVERAL = """broker.session.timeout.ms=3000
+broker.heartbeat.interval.ms=500
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +204,7 @@ class KafkaServer:
         protocols = ",".join(f"{door.name}:{door.protocol}" for door in self._doors)
         copies = min(len(self._controllers), 3)
         return (
-            f"{_COMMON}node.id={node + 1}\ncontroller.quorum.voters={voters}\n"
+            f"{_COMMON}{_SEVERAL if copies > 1 else ''}node.id={node + 1}\ncontroller.quorum.voters={voters}\n"
             f"listener.security.protocol.map=CONTROLLER:PLAINTEXT,{protocols}\n"
             f"listeners={_listeners(self._at, node)},"
             f"CONTROLLER://127.0.0.1:{self._controllers[node]}\n"

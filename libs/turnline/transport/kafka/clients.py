@@ -15,7 +15,8 @@ _T = TypeVar("_T")
 
 MAX_POLL_INTERVAL_SECONDS = 900
 _SETTING = "execution.queues.kafka.client_config"
-_HEARTBEATS_PER_SESSION = 3
+# The others hear with their next one that a member is dead, so they add to what its death costs.
+_HEARTBEATS_PER_SESSION = 10
 
 # Setting -> which promise another value would break.
 _REFUSED: Mapping[str, str] = {
