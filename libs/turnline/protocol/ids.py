@@ -72,9 +72,9 @@ def check_id(value: object, *, field: str) -> str:
 
 def digest(*parts: str) -> str:
     """Hash a list of texts injectively (lengths included) to 64 hex digits."""
-    sha = hashlib.sha256()
+    framed = bytearray()
     for part in parts:
         raw = part.encode()
-        sha.update(len(raw).to_bytes(8, "big"))
-        sha.update(raw)
-    return sha.hexdigest()
+        framed += len(raw).to_bytes(8, "big")
+        framed += raw
+    return hashlib.sha256(framed).hexdigest()
