@@ -3,9 +3,11 @@
 A module of its own, so that a single process need not load an HTTP client.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from http import HTTPStatus
 
-import httpx
+import aiohttp
 import orjson
 
 from turnline.errors import TransportUnavailableError
@@ -15,12 +17,15 @@ from turnline.push.routes import PUSH_PATH, PUSH_TOKEN_HEADER
 _POD_SECONDS = 5.0
 # Pods are near: one that takes longer is gone.
 _CONNECT_SECONDS = 1.0
+# A pod closes an idle connection after five seconds; none is used that it may be closing.
+_IDLE_SECONDS = 3.0
+_MAX_CONNECTIONS = 100
 
 
 class HttpPush:
     """Pushes to one pod."""
 
-    def __init__(self, *, client: httpx.AsyncClient, endpoint: str, token: str) -> None:
+    def __init__(self, *, client: aiohttp.ClientSession, endpoint: str, token: str) -> None:
         """Wire it; `endpoint` is the pod's base URL, `token` the shared push secret."""
         self._client = client
         self._url = endpoint.rstrip("/") + PUSH_PATH
@@ -30,20 +35,27 @@ class HttpPush:
         """See `ConnectionPush.push`; all frames travel in one request."""
         body = orjson.dumps({"connection_id": connection_id, "messages": list(frames)})
         try:
-            answer = await self._client.post(self._url, content=body, headers=self._headers)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            status = await self._post(body)
+        except (aiohttp.ClientError, TimeoutError) as error:
             raise TransportUnavailableError("the gateway pod did not answer") from error
-        if answer.status_code == httpx.codes.NOT_FOUND:
+        if status == HTTPStatus.NOT_FOUND:
             return False
-        if answer.is_error:
-            raise TransportUnavailableError(f"the gateway pod answered {answer.status_code}")
+        if status != HTTPStatus.OK:
+            raise TransportUnavailableError(f"the gateway pod answered {status}")
         return True
+
+    async def _post(self, body: bytes) -> int:
+        async with self._client.post(
+            self._url, data=body, headers=self._headers, allow_redirects=False
+        ) as answer:
+            await answer.read()  # so that the connection can be used again
+            return answer.status
 
 
 class HttpPods:
     """Ways to all pods over one client; a way costs nothing to make, so none is kept."""
 
-    def __init__(self, client: httpx.AsyncClient, token: str) -> None:
+    def __init__(self, client: aiohttp.ClientSession, token: str) -> None:
         """Wire it; `token` is the shared push secret."""
         self._client = client
         self._token = token
@@ -53,11 +65,16 @@ class HttpPods:
         return HttpPush(client=self._client, endpoint=endpoint, token=self._token)
 
 
-def pod_client() -> httpx.AsyncClient:
-    """Make the client that pushes to pods share; enter it to use it.
+@asynccontextmanager
+async def pod_client() -> AsyncIterator[aiohttp.ClientSession]:
+    """Open the client that pushes to pods share.
 
     Pods are reached directly, whatever proxy the environment names.
     """
-    return httpx.AsyncClient(
-        timeout=httpx.Timeout(_POD_SECONDS, connect=_CONNECT_SECONDS), trust_env=False
-    )
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=_MAX_CONNECTIONS, keepalive_timeout=_IDLE_SECONDS),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=_POD_SECONDS, sock_connect=_CONNECT_SECONDS),
+        trust_env=False,
+    ) as client:
+        yield client
