@@ -1,6 +1,8 @@
 """What the modules make and what the code expects are the same."""
 
+import inspect
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,13 @@ from terraform.workspace import BACKLOG_METRIC, Workspace, resources
 from turnline.backlog_metric import Fleet, Queue, measures
 from turnline.backlog_metric.handler import Target
 from turnline.config import load_settings
+from turnline.store.dynamodb import startup as startup_module
+from turnline.store.dynamodb import table as table_module
+from turnline.store.dynamodb.items import EXPIRY
+from turnline.store.dynamodb.schema import CONNECTIONS, RESPONSES, SESSIONS, TableSchema
+from turnline.transport.sqs.api import SqsApi
+from turnline.transport.sqs.options import QueueOptions
+from turnline.transport.sqs.topology import REDRIVE, dead_wanted, work_wanted
 
 STACKS = ("containerized", "serverless")
 QUEUE, FLEET = Queue(waiting=1, in_flight=1), Fleet(running=1, desired=1)
@@ -134,3 +143,109 @@ def test_containers_drain_before_they_are_killed_and_cannot_write_their_image(
             assert grace < container["stopTimeout"] <= 120
             assert container["readonlyRootFilesystem"]
             assert container["linuxParameters"]["capabilities"] == {"drop": ["ALL"]}
+
+
+@pytest.mark.parametrize(
+    ("table", "schema"),
+    [("responses", RESPONSES), ("sessions", SESSIONS), ("connections", CONNECTIONS)],
+)
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_table_has_the_keys_that_the_store_expects(
+    stack: str, table: str, schema: TableSchema, workspace: Workspace
+) -> None:
+    state = workspace.test(stack).states["websocket"]
+    [made] = [
+        found
+        for found in resources(state, "aws_dynamodb_table")
+        if f"aws_dynamodb_table.{table}" in found["address"]
+    ]
+
+    keys = {schema.partition_key, schema.sort_key, *schema.indexes.values()}
+    assert (made["hash_key"], made["range_key"]) == (schema.partition_key, schema.sort_key)
+    assert {of["name"]: of["type"] for of in made["attribute"]} == dict.fromkeys(keys, "S")
+    assert {
+        index["name"]: index["hash_key"] for index in made["global_secondary_index"]
+    } == schema.indexes
+    assert all(index["projection_type"] == "ALL" for index in made["global_secondary_index"])
+    assert made["ttl"] == [{"attribute_name": EXPIRY, "enabled": True}]
+
+
+def test_the_queues_of_containers_are_as_the_transport_would_make_them(
+    workspace: Workspace,
+) -> None:
+    state = workspace.test("containerized").states["rest"]
+    queues = {queue["name"]: queue for queue in resources(state, "aws_sqs_queue")}
+    for name in ("input", "output"):
+        options = QueueOptions(name=name, url=f"https://sqs/1/chat-{name}.fifo")
+        dead = queues[options.dead_name]
+        made = queues[options.queue_name]
+
+        work = work_wanted(options, dead["arn"])
+        policy = {name: str(value) for name, value in json.loads(made["redrive_policy"]).items()}
+        assert json.loads(work.pop(REDRIVE)) == policy
+        assert as_made(made).items() >= work.items()
+        assert as_made(dead).items() >= dead_wanted().items()
+
+
+def as_made(queue: dict[str, Any]) -> dict[str, str]:
+    """Give a queue's attributes as SQS has them, but for its redrive policy."""
+    return {
+        "FifoQueue": str(queue["fifo_queue"]).lower(),
+        "MaximumMessageSize": str(queue["max_message_size"]),
+        "MessageRetentionPeriod": str(queue["message_retention_seconds"]),
+        "DeduplicationScope": queue["deduplication_scope"],
+        "FifoThroughputLimit": queue["fifo_throughput_limit"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("role", "table"), [("io_handler", "responses"), ("agent_runner", "sessions")]
+)
+def test_a_role_may_do_what_its_store_does(role: str, table: str, workspace: Workspace) -> None:
+    state = workspace.test("containerized").states["websocket"]
+    arn = state["outputs"]["tables"]["value"][table]["arn"]
+    done = {
+        "dynamodb:" + "".join(word.title() for word in call.split("_"))
+        for module in (table_module, startup_module)
+        for call in re.findall(r"client\.(\w+)\(", inspect.getsource(module))
+    }
+
+    # A transaction is allowed by what it consists of.
+    assert done - {"dynamodb:TransactWriteItems"} <= allowed(state, role, arn)
+    assert "dynamodb:Query" in done
+
+
+@pytest.mark.parametrize(
+    ("role", "queue", "calls"),
+    [
+        ("io_handler", "input", {"send", "counts"}),
+        ("io_handler", "output", {"receive", "delete", "hide", "attributes", "counts"}),
+        ("agent_runner", "input", {"receive", "delete", "hide", "attributes", "counts"}),
+        ("agent_runner", "output", {"send", "counts"}),
+    ],
+)
+def test_a_role_may_do_what_its_transport_does(
+    role: str, queue: str, calls: set[str], workspace: Workspace
+) -> None:
+    state = workspace.test("containerized").states["websocket"]
+    arn = state["outputs"]["queues"]["value"][queue]["arn"]
+    done = {
+        # A batch needs the right to its single calls.
+        "sqs:" + "".join(word.title() for word in name.removesuffix("_batch").split("_"))
+        for call in calls
+        for name in re.findall(r"sqs\.(\w+)\(", inspect.getsource(getattr(SqsApi, call)))
+    }
+
+    assert done
+    assert done <= allowed(state, role, arn)
+
+
+def allowed(state: dict[str, Any], role: str, arn: str) -> set[str]:
+    """Give what a role may do on one thing."""
+    policy = json.loads(state["outputs"]["policies"]["value"][role])
+    return {
+        action
+        for statement in policy["Statement"]
+        if arn in statement["Resource"]
+        for action in statement["Action"]
+    }

@@ -64,7 +64,6 @@ resource "aws_apigatewayv2_authorizer" "jwt" {
 }
 
 resource "aws_apigatewayv2_route" "http" {
-  #checkov:skip=CKV_AWS_309:JWT where jwt_authorizer is given; otherwise the application's AuthValidator checks each request.
   for_each = local.uses_websocket ? [] : toset(local.rest_routes)
 
   api_id             = aws_apigatewayv2_api.http["this"].id
@@ -102,7 +101,6 @@ resource "aws_apigatewayv2_stage" "http" {
 }
 
 resource "aws_cloudwatch_log_group" "access" {
-  #checkov:skip=CKV_AWS_158:Encrypted by CloudWatch Logs itself; with kms_key_arn by a key of the caller's.
   name              = "/aws/apigateway/${var.name}"
   retention_in_days = var.log_retention_days
   kms_key_id        = var.kms_key_arn

@@ -10,6 +10,9 @@ locals {
   # Callers are told to come back, they do not wait for turns.
   io_drain_grace = 20
 
+  # As `turnline provision` has it (ADR 0012): a task that stops hands back what it holds.
+  spare_deliveries = 96
+
   cluster = var.cluster == null ? { name = aws_ecs_cluster.this[0].name, arn = aws_ecs_cluster.this[0].arn } : var.cluster
 }
 
@@ -21,10 +24,12 @@ module "queues" {
   input = {
     max_receive_count  = var.queues.input.max_receive_count
     visibility_timeout = var.queues.visibility_timeout
+    spare_deliveries   = local.spare_deliveries
   }
   output = {
     max_receive_count  = var.queues.output.max_receive_count
     visibility_timeout = var.queues.visibility_timeout
+    spare_deliveries   = local.spare_deliveries
   }
 
   message_retention = var.queues.message_retention

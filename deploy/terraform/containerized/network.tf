@@ -86,9 +86,6 @@ resource "aws_vpc_security_group_egress_rule" "tasks" {
 }
 
 resource "aws_lb" "internal" {
-  #checkov:skip=CKV_AWS_91:API Gateway writes the access log; with access_log_bucket the load balancer too.
-  #checkov:skip=CKV_AWS_150:On unless deletion_protection is false.
-  #checkov:skip=CKV2_AWS_28:Internal: only API Gateway reaches it, where a firewall would stand.
   name                       = "${var.name}-io"
   load_balancer_type         = "application"
   internal                   = true
@@ -112,7 +109,6 @@ resource "aws_lb" "internal" {
 }
 
 resource "aws_lb_target_group" "io_handler" {
-  #checkov:skip=CKV_AWS_378:Inside the VPC; only the load balancer reaches the tasks.
   name                 = "${var.name}-io"
   target_type          = "ip"
   vpc_id               = var.vpc_id

@@ -118,7 +118,7 @@ variable "scaling_config" {
 }
 
 variable "queues" {
-  description = "max_receive_count: attempts before a turn (or the keeping of an answer) fails for good; the queue's own count is one above it. no_of_consumers: per task. visibility_timeout: seconds until the work of a dead task comes back; it is renewed while a turn runs, so it may be far below the longest turn."
+  description = "max_receive_count: attempts before a turn (or the keeping of an answer) fails for good; the queue's own count is above it, by one and by deliveries that start no attempt. no_of_consumers: per task. visibility_timeout: seconds until the work of a dead task comes back; it is renewed while a turn runs, so it may be far below the longest turn."
   type = object({
     input = optional(object({
       max_receive_count = optional(number, 3)
@@ -129,15 +129,15 @@ variable "queues" {
       no_of_consumers   = optional(number, 2)
     }), {})
     batch_size         = optional(number, 1)
-    visibility_timeout = optional(number, 30)
+    visibility_timeout = optional(number, 10)
     message_retention  = optional(number, 86400)
     max_message_size   = optional(number, 1048576)
   })
   default = {}
 
   validation {
-    condition     = var.queues.visibility_timeout >= 10
-    error_message = "queues.visibility_timeout is 10 seconds at least: several renewals have to fit in."
+    condition     = var.queues.visibility_timeout >= 5
+    error_message = "queues.visibility_timeout is 5 seconds at least: several renewals have to fit in."
   }
 }
 

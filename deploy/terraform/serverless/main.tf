@@ -14,14 +14,17 @@ module "queues" {
 
   name = var.name
 
-  # What AWS advises for event source mappings: six times the function's timeout.
+  # What AWS advises for event source mappings: six times the function's timeout. Of a batch, what
+  # stands behind a failure of its session is handed back untouched, each time it fails.
   input = {
     max_receive_count  = var.queues.input.max_receive_count
     visibility_timeout = 6 * local.runner_timeout
+    spare_deliveries   = var.queues.input.max_receive_count * (var.queues.input.batch_size - 1)
   }
   output = {
     max_receive_count  = var.queues.output.max_receive_count
     visibility_timeout = 6 * local.responder_timeout
+    spare_deliveries   = var.queues.output.max_receive_count * (var.queues.output.batch_size - 1)
   }
 
   message_retention = var.queues.message_retention
@@ -51,14 +54,12 @@ module "settings" {
   response_wait  = var.response_wait
 
   input = {
-    url                = module.queues.input.url
-    max_receive_count  = var.queues.input.max_receive_count
-    visibility_timeout = module.queues.input.visibility_timeout
+    url               = module.queues.input.url
+    max_receive_count = var.queues.input.max_receive_count
   }
   output = {
-    url                = module.queues.output.url
-    max_receive_count  = var.queues.output.max_receive_count
-    visibility_timeout = module.queues.output.visibility_timeout
+    url               = module.queues.output.url
+    max_receive_count = var.queues.output.max_receive_count
   }
   tables = {
     responses   = module.tables.responses.name

@@ -58,7 +58,7 @@ variable "ws_connection_handler" {
 }
 
 variable "queues" {
-  description = "max_receive_count: attempts before a turn (or the keeping of an answer) fails for good; the queue's own count is one above it. batch_size: messages of one invocation. maximum_concurrency: invocations a queue may have at once. reserved_concurrency: never below it."
+  description = "max_receive_count: attempts before a turn (or the keeping of an answer) fails for good; the queue's own count is one above it, and as many more as a batch may hand back untouched. batch_size: messages of one invocation. maximum_concurrency: invocations a queue may have at once. reserved_concurrency: never below it."
   type = object({
     input = optional(object({
       max_receive_count    = optional(number, 3)

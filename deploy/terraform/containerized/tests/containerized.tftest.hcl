@@ -3,13 +3,6 @@
 mock_provider "archive" {}
 
 mock_provider "aws" {
-  mock_resource "aws_sqs_queue" {
-    defaults = {
-      arn = "arn:aws:sqs:eu-west-1:123456789012:mock.fifo"
-      url = "https://sqs.eu-west-1.amazonaws.com/123456789012/mock.fifo"
-    }
-  }
-
   mock_resource "aws_apigatewayv2_api" {
     defaults = {
       api_endpoint  = "wss://abc.execute-api.eu-west-1.amazonaws.com"
@@ -24,6 +17,22 @@ mock_provider "aws" {
   }
 }
 
+override_resource {
+  target = module.queues.aws_sqs_queue.this["input"]
+  values = {
+    arn = "arn:aws:sqs:eu-west-1:123456789012:chat-input.fifo"
+    url = "https://sqs.eu-west-1.amazonaws.com/123456789012/chat-input.fifo"
+  }
+}
+
+override_resource {
+  target = module.queues.aws_sqs_queue.this["output"]
+  values = {
+    arn = "arn:aws:sqs:eu-west-1:123456789012:chat-output.fifo"
+    url = "https://sqs.eu-west-1.amazonaws.com/123456789012/chat-output.fifo"
+  }
+}
+
 variables {
   name         = "chat"
   vpc_id       = "vpc-1"
@@ -34,12 +43,12 @@ variables {
 
 run "rest" {
   assert {
-    condition     = output.queues.input.max_receive_count == 4 && output.queues.output.max_receive_count == 4
+    condition     = output.queues.input.max_receive_count == 100 && output.queues.output.max_receive_count == 100
     error_message = "SQS gives a message up before the application has answered."
   }
 
   assert {
-    condition     = output.queues.input.visibility_timeout == 30
+    condition     = output.queues.input.visibility_timeout == 10
     error_message = "The work of a dead task comes back late: leases are renewed, so they need not outlast turns."
   }
 

@@ -44,7 +44,6 @@ locals {
 }
 
 resource "aws_cloudwatch_log_group" "this" {
-  #checkov:skip=CKV_AWS_158:Encrypted by CloudWatch Logs itself; with kms_key_arn by a key of the caller's.
   name              = "/aws/lambda/${var.name}"
   retention_in_days = var.log_retention_days
   kms_key_id        = var.kms_key_arn
@@ -74,10 +73,7 @@ resource "aws_iam_role_policy" "this" {
 }
 
 resource "aws_lambda_function" "this" {
-  #checkov:skip=CKV_AWS_115:Reserving concurrency sends untouched messages to the dead-letter queue; maximum_concurrency of the event source mapping is the limit.
   #checkov:skip=CKV_AWS_116:Invoked by an event source mapping, whose queue has dead letters, or while somebody waits.
-  #checkov:skip=CKV_AWS_117:SQS, DynamoDB and the models are reached without a VPC; network attaches it to one.
-  #checkov:skip=CKV_AWS_173:Variables hold no secret and are encrypted by Lambda; with kms_key_arn by a key of the caller's.
   #checkov:skip=CKV_AWS_272:Signing is the choice of whoever builds the package.
   function_name = var.name
   description   = var.description

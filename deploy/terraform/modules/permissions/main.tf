@@ -15,7 +15,8 @@ locals {
     }]
   }
 
-  # What cannot be answered is sent to the dead letters with its reason.
+  # What cannot be answered is sent to the dead letters with its reason; where there are too many, the
+  # oldest gives way.
   takes = {
     for name, queue in local.queues : name => [
       {
@@ -29,8 +30,14 @@ locals {
         resources = [queue.arn]
       },
       {
-        sid       = "Bury${title(name)}"
-        actions   = ["sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:SendMessage"]
+        sid = "Bury${title(name)}"
+        actions = [
+          "sqs:ChangeMessageVisibility",
+          "sqs:DeleteMessage",
+          "sqs:GetQueueAttributes",
+          "sqs:ReceiveMessage",
+          "sqs:SendMessage",
+        ]
         resources = [queue.dead_letters]
       },
     ]

@@ -25,14 +25,19 @@ locals {
     AK_EXECUTION__QUEUES__BATCH_SIZE               = tostring(var.batch_size)
     AK_EXECUTION__QUEUES__INPUT__MAX_RECEIVE_COUNT = tostring(var.input.max_receive_count)
     AK_EXECUTION__QUEUES__INPUT__NO_OF_CONSUMERS   = tostring(var.input.no_of_consumers)
-    AK_EXECUTION__QUEUES__SQS__VISIBILITY_TIMEOUT  = tostring(var.input.visibility_timeout)
   }
 
   takes_output = {
     AK_EXECUTION__QUEUES__BATCH_SIZE                = tostring(var.batch_size)
     AK_EXECUTION__QUEUES__OUTPUT__MAX_RECEIVE_COUNT = tostring(var.output.max_receive_count)
     AK_EXECUTION__QUEUES__OUTPUT__NO_OF_CONSUMERS   = tostring(var.output.no_of_consumers)
-    AK_EXECUTION__QUEUES__SQS__VISIBILITY_TIMEOUT   = tostring(var.output.visibility_timeout)
+  }
+
+  # Without one the application's default is the lease.
+  leases = {
+    for name, queue in { input = var.input, output = var.output } : name => {
+      for seconds in queue.visibility_timeout[*] : "AK_EXECUTION__QUEUES__SQS__VISIBILITY_TIMEOUT" => tostring(seconds)
+    }
   }
 
   responses = {

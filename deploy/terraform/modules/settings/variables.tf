@@ -21,11 +21,11 @@ variable "turn_timeout" {
 }
 
 variable "input" {
-  description = "The queue of turns: its URL, attempts before a turn fails for good, seconds until an unsettled delivery comes back, and consumers per runner (ECS only)."
+  description = "The queue of turns: its URL, attempts before a turn fails for good, the lease in seconds that the service asks for and renews (null: the application's default), and consumers per runner (ECS only)."
   type = object({
     url                = string
     max_receive_count  = optional(number, 3)
-    visibility_timeout = number
+    visibility_timeout = optional(number)
     no_of_consumers    = optional(number, 5)
   })
 
@@ -35,7 +35,7 @@ variable "input" {
   }
 
   validation {
-    condition     = var.input.visibility_timeout >= 1 && var.input.visibility_timeout <= 43200
+    condition     = try(var.input.visibility_timeout >= 1 && var.input.visibility_timeout <= 43200, true)
     error_message = "input.visibility_timeout is 1 to 43200 seconds (SQS)."
   }
 }
@@ -45,7 +45,7 @@ variable "output" {
   type = object({
     url                = string
     max_receive_count  = optional(number, 3)
-    visibility_timeout = number
+    visibility_timeout = optional(number)
     no_of_consumers    = optional(number, 2)
   })
 
@@ -55,7 +55,7 @@ variable "output" {
   }
 
   validation {
-    condition     = var.output.visibility_timeout >= 1 && var.output.visibility_timeout <= 43200
+    condition     = try(var.output.visibility_timeout >= 1 && var.output.visibility_timeout <= 43200, true)
     error_message = "output.visibility_timeout is 1 to 43200 seconds (SQS)."
   }
 }

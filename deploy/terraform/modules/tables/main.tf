@@ -2,7 +2,6 @@
 # Readers count an item as gone from the second of its expiry_time on; DynamoDB removes it later.
 
 resource "aws_dynamodb_table" "responses" {
-  #checkov:skip=CKV_AWS_119:Encrypted with the key AWS manages for DynamoDB; with kms_key_arn by one of the caller's.
   name                        = "${var.name}-responses"
   billing_mode                = "PAY_PER_REQUEST"
   hash_key                    = "request_id"
@@ -36,7 +35,6 @@ resource "aws_dynamodb_table" "responses" {
 }
 
 resource "aws_dynamodb_table" "sessions" {
-  #checkov:skip=CKV_AWS_119:As above.
   name                        = "${var.name}-sessions"
   billing_mode                = "PAY_PER_REQUEST"
   hash_key                    = "session_id"
@@ -70,7 +68,6 @@ resource "aws_dynamodb_table" "sessions" {
 }
 
 resource "aws_dynamodb_table" "connections" {
-  #checkov:skip=CKV_AWS_119:As above.
   count = var.with_connections ? 1 : 0
 
   name                        = "${var.name}-connections"

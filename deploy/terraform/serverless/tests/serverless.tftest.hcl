@@ -1,18 +1,27 @@
 # With the provider's schema and Terraform's own mocks: nothing is called.
 
 mock_provider "aws" {
-  mock_resource "aws_sqs_queue" {
-    defaults = {
-      arn = "arn:aws:sqs:eu-west-1:123456789012:mock.fifo"
-      url = "https://sqs.eu-west-1.amazonaws.com/123456789012/mock.fifo"
-    }
-  }
-
   mock_resource "aws_apigatewayv2_api" {
     defaults = {
       api_endpoint  = "wss://abc.execute-api.eu-west-1.amazonaws.com"
       execution_arn = "arn:aws:execute-api:eu-west-1:123456789012:abc"
     }
+  }
+}
+
+override_resource {
+  target = module.queues.aws_sqs_queue.this["input"]
+  values = {
+    arn = "arn:aws:sqs:eu-west-1:123456789012:chat-input.fifo"
+    url = "https://sqs.eu-west-1.amazonaws.com/123456789012/chat-input.fifo"
+  }
+}
+
+override_resource {
+  target = module.queues.aws_sqs_queue.this["output"]
+  values = {
+    arn = "arn:aws:sqs:eu-west-1:123456789012:chat-output.fifo"
+    url = "https://sqs.eu-west-1.amazonaws.com/123456789012/chat-output.fifo"
   }
 }
 
@@ -27,7 +36,7 @@ variables {
 run "rest" {
   assert {
     condition = (
-      output.queues.input.max_receive_count == 4 && output.queues.output.max_receive_count == 4
+      output.queues.input.max_receive_count == 4 && output.queues.output.max_receive_count == 4 + 3 * 9
     )
     error_message = "SQS gives a message up before the application has answered."
   }

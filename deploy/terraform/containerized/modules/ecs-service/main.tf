@@ -130,7 +130,6 @@ locals {
 }
 
 resource "aws_cloudwatch_log_group" "this" {
-  #checkov:skip=CKV_AWS_158:Encrypted by CloudWatch Logs itself; with kms_key_arn by a key of the caller's.
   name              = "/aws/ecs/${var.name}"
   retention_in_days = var.log_retention_days
   kms_key_id        = var.kms_key_arn

@@ -54,7 +54,7 @@ run "the_runner_takes_input_and_sends_output" {
 
   assert {
     condition = (
-      [for statement in output.agent_runner : statement.resources if contains(statement.actions, "sqs:ReceiveMessage")] == [["arn:input"]]
+      [for statement in output.agent_runner : statement.resources if contains(statement.actions, "sqs:ReceiveMessage")] == [["arn:input"], ["arn:input-dlq"]]
       && [for statement in output.agent_runner : statement.resources if contains(statement.actions, "sqs:SendMessage")] == [["arn:input-dlq"], ["arn:output"]]
     )
     error_message = "The runner takes or sends elsewhere."

@@ -44,6 +44,19 @@ run "the_lease_of_a_service_is_that_of_the_queue_it_takes_from" {
   }
 }
 
+run "without_a_lease_the_applications_default_stands" {
+  command = plan
+
+  variables {
+    input = { url = "https://sqs/chat-input.fifo" }
+  }
+
+  assert {
+    condition     = !contains(keys(output.agent_runner), "AK_EXECUTION__QUEUES__SQS__VISIBILITY_TIMEOUT")
+    error_message = "A lease that nobody asked for."
+  }
+}
+
 run "a_function_has_no_drain" {
   command = plan
 

@@ -2,15 +2,18 @@
 
 locals {
   # The application gives up one delivery before SQS does: on its last attempt it still answers the
-  # caller, who would otherwise wait for a message that SQS has put aside.
+  # caller, who would otherwise wait for a message that SQS has put aside. Deliveries that start no
+  # attempt, such as those a stopping process hands back, are counted by SQS all the same.
+  most = 1000
+
   queues = {
     input = {
-      max_receive_count   = var.input.max_receive_count + 1
+      max_receive_count   = min(local.most, var.input.max_receive_count + 1 + var.input.spare_deliveries)
       visibility_timeout  = var.input.visibility_timeout
       content_based_dedup = var.enable_scheduling
     }
     output = {
-      max_receive_count   = var.output.max_receive_count + 1
+      max_receive_count   = min(local.most, var.output.max_receive_count + 1 + var.output.spare_deliveries)
       visibility_timeout  = var.output.visibility_timeout
       content_based_dedup = false
     }
@@ -21,18 +24,18 @@ locals {
 }
 
 resource "aws_sqs_queue" "dead_letters" {
-  #checkov:skip=CKV_AWS_27:Encrypted with SQS's own key; with kms_key_arn by one of the caller's.
   for_each = local.queues
 
   name       = "${var.name}-${each.key}-dlq.fifo"
   fifo_queue = true
 
+  deduplication_scope         = "messageGroup"
+  fifo_throughput_limit       = "perMessageGroupId"
+  content_based_deduplication = false
+
   message_retention_seconds = local.fourteen_days
   max_message_size          = var.max_message_size
   receive_wait_time_seconds = local.longest_poll
-
-  # What is sent here twice within five minutes is one letter, also when its reason differs.
-  content_based_deduplication = false
 
   sqs_managed_sse_enabled = var.kms_key_arn == null ? true : null
   kms_master_key_id       = var.kms_key_arn
@@ -40,7 +43,6 @@ resource "aws_sqs_queue" "dead_letters" {
 }
 
 resource "aws_sqs_queue" "this" {
-  #checkov:skip=CKV_AWS_27:Encrypted with SQS's own key; with kms_key_arn by one of the caller's.
   for_each = local.queues
 
   name       = "${var.name}-${each.key}.fifo"

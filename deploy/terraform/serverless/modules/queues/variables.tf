@@ -4,10 +4,11 @@ variable "name" {
 }
 
 variable "input" {
-  description = "The queue of turns: attempts of the application before a turn fails for good, and seconds until an unsettled delivery comes back."
+  description = "The queue of turns: attempts of the application before a turn fails for good, seconds until an unsettled delivery comes back, and deliveries beyond the attempts that start none."
   type = object({
     max_receive_count  = number
     visibility_timeout = number
+    spare_deliveries   = optional(number, 0)
   })
 }
 
@@ -16,6 +17,7 @@ variable "output" {
   type = object({
     max_receive_count  = number
     visibility_timeout = number
+    spare_deliveries   = optional(number, 0)
   })
 }
 
