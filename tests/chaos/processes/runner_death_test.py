@@ -19,6 +19,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 USER = "u"
 GRACE_SECONDS = 3.0
+# Far below the lease of 10 s; a group may have to settle first what befell it just before.
+HANDED_OVER_SECONDS = 6.0
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=sorted(BROKERS))
@@ -99,7 +101,7 @@ async def test_a_runner_told_to_stop_hands_its_long_turn_back_at_once_and_unspen
         go.touch()
 
     assert asked.result().status == 200
-    assert handed_over < GRACE_SECONDS
+    assert handed_over < HANDED_OVER_SECONDS
     assert (ended.code, gone < GRACE_SECONDS + 1) == (0, True)
     # What the agent is told counts its starts; the log says which attempt the queue counts.
     [committed] = commits_of(installed, "drained-1")

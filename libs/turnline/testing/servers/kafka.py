@@ -204,7 +204,8 @@ class KafkaServer:
         protocols = ",".join(f"{door.name}:{door.protocol}" for door in self._doors)
         copies = min(len(self._controllers), 3)
         return (
-            f"{_COMMON}{_SEVERAL if copies > 1 else ''}node.id={node + 1}\ncontroller.quorum.voters={voters}\n"
+            f"{_COMMON}{_SEVERAL if copies > 1 else ''}node.id={node + 1}\n"
+            f"controller.quorum.voters={voters}\n"
             f"listener.security.protocol.map=CONTROLLER:PLAINTEXT,{protocols}\n"
             f"listeners={_listeners(self._at, node)},"
             f"CONTROLLER://127.0.0.1:{self._controllers[node]}\n"
