@@ -16,6 +16,7 @@ from turnline.errors import (
     TransportUnavailableError,
     TurnlineError,
 )
+from turnline.protocol.clock import Clock
 from turnline.telemetry import get_logger
 from turnline.transport.sqs.options import MOST_BYTES
 from turnline.transport.sqs.wire import Outgoing
@@ -35,6 +36,7 @@ _LATE = frozenset({"ReceiptHandleIsInvalid", "MessageNotInflight"})
 _LATE_TEXT = re.compile(r"receipt handle|beyond the limit|visibility timeout", re.IGNORECASE)
 _TOO_LARGE = re.compile(r"must be shorter than (\d+) bytes|MessageTooLong()")
 _BLOCKED_SECONDS = 5.0
+_AWAY = frozenset({AwsFault.UNAVAILABLE, AwsFault.DENIED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +64,10 @@ class SqsApi:
         seconds: to wait for the answer to one call.
     """
 
-    def __init__(self, options: AwsOptions, *, seconds: float) -> None:
+    def __init__(self, options: AwsOptions, clock: Clock, *, seconds: float) -> None:
         self._options = options
+        self._clock = clock
+        self._away_since: float | None = None
         self._seconds = seconds
         self._parts = AsyncExitStack()
         self._client: SQSClient | None = None
@@ -232,7 +236,26 @@ class SqsApi:
     async def _raw(self, make: "_Make[_T]", *, seconds: float | None = None) -> _T:
         if self._client is None:
             raise TransportUnavailableError("The SQS transport is not open")
-        return await call(make(self._client), seconds=seconds or self._seconds)
+        try:
+            answer = await call(make(self._client), seconds=seconds or self._seconds)
+        except AwsError as error:
+            self._note(error)
+            raise
+        self._note(None)
+        return answer
+
+    def _note(self, error: AwsError | None) -> None:
+        """Say when SQS stops doing its part, and when it does it again."""
+        now = self._clock.monotonic()
+        if error is None:
+            if self._away_since is not None:
+                seconds = round(now - self._away_since, 3)
+                self._away_since = None
+                _log.info("dependency.recovered", dependency="sqs", seconds=seconds)
+        elif self._away_since is None and error.fault in _AWAY:
+            self._away_since = now
+            reason = f"{error.code}: {error.remedy}" if error.remedy else error.code
+            _log.warning("dependency.unavailable", dependency="sqs", reason=reason)
 
 
 class _Make(Protocol[_T_co]):
@@ -247,8 +270,6 @@ def port_error(error: AwsError) -> TurnlineError:
         limit = int(size[1] or MOST_BYTES)
         return PayloadTooLargeError(f"The message is larger than {limit} bytes", limit_bytes=limit)
     if error.fault in (AwsFault.DENIED, AwsFault.MISSING):
-        reason = f"{error.code}: {error.remedy}" if error.remedy else error.code
-        _log.error("dependency.unavailable", dependency="sqs", reason=reason)
         pause = _BLOCKED_SECONDS
     else:
         pause = error.pause or 1.0

@@ -27,7 +27,6 @@ from turnline.transport.sqs.held import Held
 from turnline.transport.sqs.letters import Letter, letter_message, letter_of, place_of
 from turnline.transport.sqs.options import MOST_IN_BATCH
 from turnline.transport.sqs.outbox import Outbox
-from turnline.transport.sqs.wire import outgoing
 
 _log = get_logger("transport")
 
@@ -137,7 +136,7 @@ class SqsDeadLetters:
         # An id of the letter's own: past what SQS remembers of the turn, and the same when this
         # is done again because the letter could not be deleted.
         again = digest("redrive", self._url, letter.shown.id)
-        await self._outbox.place(outgoing(envelope, dedup_id=again))
+        await self._outbox.send(envelope, dedup_id=again)
 
     async def _purge_one(self, letter_id: str) -> int:
         async with self._looking:

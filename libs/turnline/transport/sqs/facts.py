@@ -25,6 +25,11 @@ class QueueFacts:
     counted: bool = True
 
     @property
-    def max_bytes(self) -> int:
+    def message_bytes(self) -> int:
         """Bytes of the largest message of ours."""
         return self.largest - ATTRIBUTE_ROOM_BYTES
+
+    @property
+    def max_bytes(self) -> int:
+        """Bytes of the largest envelope, encoded as Protobuf: as base64 it fits a message."""
+        return self.message_bytes // 4 * 3

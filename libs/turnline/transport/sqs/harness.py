@@ -38,7 +38,7 @@ def options_for(url: str) -> SqsOptions:
 @asynccontextmanager
 async def api_of(options: SqsOptions) -> AsyncIterator[SqsApi]:
     """Give the calls on SQS over a client of its own."""
-    api = SqsApi(options.aws, seconds=options.request_timeout)
+    api = SqsApi(options.aws, SystemClock(), seconds=options.request_timeout)
     await api.open()
     try:
         yield api

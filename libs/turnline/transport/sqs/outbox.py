@@ -6,6 +6,7 @@ from collections import OrderedDict
 from turnline.errors import PayloadTooLargeError
 from turnline.protocol import Envelope
 from turnline.protocol.clock import Clock
+from turnline.protocol.codec import encode
 from turnline.transport.background import Background
 from turnline.transport.sqs.api import SqsApi
 from turnline.transport.sqs.room import Room
@@ -19,17 +20,20 @@ MAX_REMEMBERED = 100_000
 class Outbox:
     """The sending side of one queue.
 
-    SQS drops a copy without saying so.  What this process sent before it knows to be a copy; what
-    another one sent it takes for new, and SQS drops it all the same.
+    SQS drops a copy without saying so, so this process remembers what it sent, and says so itself.
+    What another one sent it does not know: the same envelope SQS drops, and a request that was
+    admitted anew is a message of its own, which the ledger answers (ADR 0012).
 
     Attributes:
-        max_bytes: of the largest message.
+        max_bytes: of the largest envelope, encoded as Protobuf.
+        message_bytes: of the largest message.
     """
 
     def __init__(
         self, *, api: SqsApi, url: str, room: Room, background: Background, clock: Clock
     ) -> None:
         self.max_bytes = 0
+        self.message_bytes = 0
         self._api = api
         self._url = url
         self._room = room
@@ -38,32 +42,36 @@ class Outbox:
         self._sending: dict[str, asyncio.Future[bool]] = {}
         self._sent: OrderedDict[str, float] = OrderedDict()
 
-    async def send(self, envelope: Envelope) -> bool:
-        """Add an envelope; see `turnline.transport.Queue.send`."""
-        return await self.place(outgoing(envelope))
-
-    async def place(self, message: Outgoing) -> bool:
-        """Add a message; return False if this process sent one of its id lately.
+    async def send(self, envelope: Envelope, *, dedup_id: str = "") -> bool:
+        """Add an envelope; see `turnline.transport.Queue.send`.
 
         A cancelled call goes on without its caller.
+
+        Args:
+            dedup_id: another one than its own.
+
+        Returns:
+            False if this process sent one of its id lately.
         """
-        if message.size > self.max_bytes:
+        message = outgoing(envelope, largest=self.message_bytes, dedup_id=dedup_id)
+        # JSON is seldom smaller, so that most need not be encoded twice.
+        if message.size > self.max_bytes and len(encode(envelope)) > self.max_bytes:
             raise PayloadTooLargeError(
                 f"The message is larger than {self.max_bytes} bytes", limit_bytes=self.max_bytes
             )
-        name = message.dedup_id
+        name = dedup_id or envelope.dedup_id
         if self._sent.get(name, 0.0) > self._clock.monotonic():
             return False
         earlier = self._sending.get(name)
         if earlier is not None:
             await asyncio.shield(earlier)
             return False
-        work = self._background.start(self._place(message))
+        work = self._background.start(self._place(message, name))
         self._sending[name] = work
         work.add_done_callback(lambda _: self._sending.pop(name, None))
         return await asyncio.shield(work)
 
-    async def _place(self, message: Outgoing) -> bool:
+    async def _place(self, message: Outgoing, name: str) -> bool:
         await self._room.take()
         taken = False
         # Before the call: the window counts from when SQS takes it.
@@ -73,7 +81,7 @@ class Outbox:
             taken = True
         finally:
             self._room.sent(taken=taken)
-        self._remember(message.dedup_id, until)
+        self._remember(name, until)
         return True
 
     def _remember(self, name: str, until: float) -> None:

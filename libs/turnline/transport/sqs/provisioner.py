@@ -16,9 +16,9 @@ from turnline.transport.sqs.options import SqsOptions, options_from
 class SqsProvisioner:
     """Queues: what is missing, making it, and writing it down."""
 
-    def __init__(self, options: SqsOptions) -> None:
+    def __init__(self, options: SqsOptions, clock: Clock) -> None:
         self._options = options
-        self._api = SqsApi(options.aws, seconds=options.request_timeout)
+        self._api = SqsApi(options.aws, clock, seconds=options.request_timeout)
 
     async def __aenter__(self) -> Self:
         try:
@@ -44,6 +44,6 @@ class SqsProvisioner:
         return manifests_of(self._options)
 
 
-def open_provisioner(settings: Settings, clock: Clock) -> SqsProvisioner:  # noqa: ARG001
+def open_provisioner(settings: Settings, clock: Clock) -> SqsProvisioner:
     """Make the provisioner for `execution.queues.sqs`; enter it to connect."""
-    return SqsProvisioner(options_from(settings))
+    return SqsProvisioner(options_from(settings), clock)

@@ -125,6 +125,7 @@ class SqsQueue:
         """Begin to serve; for the transport."""
         limit = self._options.max_bytes
         self._outbox.max_bytes = min(facts.max_bytes, limit or facts.max_bytes)
+        self._outbox.message_bytes = facts.message_bytes
         self._letters.facts = facts
         self._leases.ceiling = facts.ceiling
         self._room.counted = facts.counted

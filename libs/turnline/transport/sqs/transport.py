@@ -28,7 +28,7 @@ class SqsTransport:
 
     def __init__(self, options: SqsOptions, clock: Clock) -> None:
         self._options = options
-        self._api = SqsApi(options.aws, seconds=options.request_timeout)
+        self._api = SqsApi(options.aws, clock, seconds=options.request_timeout)
         self._background = Background()
         self._input = self._queue(options.input, clock)
         self._output = self._queue(options.output, clock)

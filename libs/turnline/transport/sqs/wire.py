@@ -8,11 +8,11 @@ import base64
 import binascii
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from turnline.errors import UndecodableError
 from turnline.protocol import Envelope, SessionKey, digest
-from turnline.protocol.codec import decode
+from turnline.protocol.codec import decode, encode
 from turnline.protocol.json_body import decode_json_body, encode_json_body
 
 CONTENT_TYPE = "content-type"
@@ -45,19 +45,35 @@ class Outgoing:
         return sum(len(part.encode()) for part in parts) + len(_DATA_TYPE) * len(self.attributes)
 
 
-def outgoing(envelope: Envelope, *, dedup_id: str = "") -> Outgoing:
+def outgoing(envelope: Envelope, *, largest: int, dedup_id: str = "") -> Outgoing:
     """Make the message of an envelope; `dedup_id` is its own unless another one is given.
+
+    Escapes make JSON larger than what it says, up to six times.  What is over `largest` bytes as
+    JSON goes as Protobuf, so that an envelope that was found small enough always fits.
 
     Raises:
         InvalidRequestError, AgentFailedError: it holds what is not JSON, or JSON out of bounds.
     """
     body, attributes = encode_json_body(envelope)
-    return Outgoing(
+    message = Outgoing(
         body=body.decode(),
         attributes=attributes,
         group=group_of(envelope.session_key),
-        dedup_id=dedup_id or envelope.dedup_id,
+        dedup_id=dedup_id or _dedup_id(envelope),
     )
+    if message.size <= largest:
+        return message
+    packed = base64.b64encode(encode(envelope)).decode()
+    return replace(message, body=packed, attributes={CONTENT_TYPE: PROTOBUF})
+
+
+def _dedup_id(envelope: Envelope) -> str:
+    """Name an envelope together with the moment its turn was admitted.
+
+    SQS drops a copy and says nothing, also long after the first one was done: a request that is
+    admitted anew, by another process, must not be one.
+    """
+    return digest("sqs", envelope.dedup_id, repr(envelope.enqueued_at))
 
 
 def group_of(session: SessionKey) -> str:

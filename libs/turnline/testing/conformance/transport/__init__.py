@@ -6,7 +6,10 @@ from turnline.testing.conformance.transport.harness import (
     Time,
     TransportHarness,
 )
-from turnline.testing.conformance.transport.suite import TransportConformance
+from turnline.testing.conformance.transport.suite import (
+    TransportConformance,
+    check_differences,
+)
 from turnline.testing.conformance.transport.topic import DeclaredDifferenceWarning
 
 __all__ = [
@@ -16,4 +19,5 @@ __all__ = [
     "Time",
     "TransportConformance",
     "TransportHarness",
+    "check_differences",
 ]
