@@ -1,10 +1,11 @@
 """An emulator for each module, credentials that mean nothing, and fewer runs of the model."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from hypothesis import settings
 
+from turnline.testing.servers.aws_front import AwsFront
 from turnline.testing.servers.dynamodb import DynamoDbServer, running_dynamodb
 
 settings.register_profile("dynamodb", max_examples=6)
@@ -26,3 +27,10 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 def server() -> Iterator[DynamoDbServer]:
     with running_dynamodb() as server:
         yield server
+
+
+@pytest.fixture
+async def front(server: DynamoDbServer) -> AsyncIterator[AwsFront]:
+    """What AWS may say, before the emulator."""
+    async with AwsFront(server.port) as front:
+        yield front

@@ -81,9 +81,13 @@ class DynamoDbResponseStore:
     async def discard(self, key: ReplyKey) -> None:
         """Forget a pending turn, its chunks included; who waits for it waits on."""
         name = heads.head_key(key.token)
+        lives: set[str] = set()
 
         async def decide(item: Item | None, _: str) -> Step[None]:
-            if item is None or heads.from_item(item).kind is not None:
+            head = self._known(item)
+            lives.add(head.born if head is not None else "")
+            # Whoever opened it again, after this was asked for, wants it.
+            if item is None or head is None or head.kind is not None or len(lives) > 1:
                 return Step(None)
             return Step(None, [over(item, name, None)])
 

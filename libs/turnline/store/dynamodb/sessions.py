@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
@@ -287,13 +288,15 @@ class DynamoDbSessionStore:
             raise StoreUnavailableError("The store did not answer in time") from errors
 
     async def _prolong(self, key: Key, now: float) -> None:
-        await self._table.update(
-            key,
-            "SET #e = :e",
-            condition="attribute_exists(#e)",
-            names={"#e": EXPIRY},
-            values={":e": n(expiry(now, _KEPT_TTLS * self._options.ttl))},
-        )
+        # One that is gone is not to come back as an empty one.
+        with suppress(Conflict):
+            await self._table.update(
+                key,
+                "SET #e = :e",
+                condition="attribute_exists(#e)",
+                names={"#e": EXPIRY},
+                values={":e": n(expiry(now, _KEPT_TTLS * self._options.ttl))},
+            )
 
     def _poll(self, key: SessionKey) -> Poll:
         poll = self._polls.get(key)

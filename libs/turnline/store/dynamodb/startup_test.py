@@ -34,12 +34,6 @@ async def client(server: DynamoDbServer) -> AsyncIterator["DynamoDBClient"]:
         yield client
 
 
-@pytest.fixture
-async def front(server: DynamoDbServer) -> AsyncIterator[AwsFront]:
-    async with AwsFront(server.port) as front:
-        yield front
-
-
 async def _open(
     url: str, name: str, schema: TableSchema, *, within: float = 5.0, clock: Clock = _CLOCK
 ) -> None:

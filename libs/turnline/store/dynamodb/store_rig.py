@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from types_aiobotocore_dynamodb.client import DynamoDBClient  # pants: no-infer-dep
 
 REGION = "eu-west-1"
+DAY = 86_400.0
 _NONE: Mapping[str, str] = MappingProxyType({})
 _numbers = itertools.count(1)
 
@@ -140,6 +141,60 @@ async def open_table(
     )
     async with open_dynamodb(url, try_seconds=try_seconds) as client:
         yield Table(client, schema, options, clock)
+
+
+@asynccontextmanager
+async def open_sessions(
+    url: str,
+    clock: Clock,
+    *,
+    name: str | None = None,
+    deadline: float = 5.0,
+    try_seconds: float = 2.0,
+) -> AsyncIterator[DynamoDbSessionStore]:
+    """Make a table of sessions and give a store over it."""
+    name = name or new_name()
+    async with open_table(
+        url, name, SESSIONS, clock, deadline=deadline, try_seconds=try_seconds
+    ) as table:
+        await create_table(table.client, name, SESSIONS)
+        yield DynamoDbSessionStore(DynamoDbSessionOptions(ttl=DAY), table)
+
+
+@asynccontextmanager
+async def open_replies(
+    url: str,
+    clock: Clock,
+    *,
+    name: str | None = None,
+    deadline: float = 5.0,
+    try_seconds: float = 2.0,
+) -> AsyncIterator[DynamoDbResponseStore]:
+    """Make a table of answers and give a store over it."""
+    name = name or new_name()
+    async with open_table(
+        url, name, RESPONSES, clock, deadline=deadline, try_seconds=try_seconds
+    ) as table:
+        await create_table(table.client, name, RESPONSES)
+        yield DynamoDbResponseStore(DynamoDbResponseOptions(ttl=DAY), table)
+
+
+@asynccontextmanager
+async def open_connections(
+    url: str,
+    clock: Clock,
+    *,
+    name: str | None = None,
+    deadline: float = 5.0,
+    try_seconds: float = 2.0,
+) -> AsyncIterator[DynamoDbConnectionStore]:
+    """Make a table of connections and give a store over it."""
+    name = name or new_name()
+    async with open_table(
+        url, name, CONNECTIONS, clock, deadline=deadline, try_seconds=try_seconds
+    ) as table:
+        await create_table(table.client, name, CONNECTIONS)
+        yield DynamoDbConnectionStore(DynamoDbConnectionOptions(ttl=DAY), table)
 
 
 def new_name() -> str:

@@ -38,6 +38,7 @@ _LONGEST_PAUSE_SECONDS = 0.5
 
 # Of a cancelled transaction: somebody else was at the item, or it is not as it was seen.
 _CONTESTED = frozenset({"ConditionalCheckFailed", "TransactionConflict", "DuplicateItem"})
+_IN_PROGRESS = frozenset({"TransactionConflictException", "TransactionInProgressException"})
 _THROTTLED = frozenset({"ProvisionedThroughputExceeded", "ThrottlingError"})
 
 
@@ -89,6 +90,10 @@ class TableOptions:
 class Table:
     """A table.
 
+    Attributes:
+        client / clock / name: what it was made with.
+        new_id: gives a text that nobody else has.
+
     Every method raises StoreUnavailableError when no answer comes in time, InternalError when
     DynamoDB refuses a call as wrong.
     """
@@ -103,12 +108,13 @@ class Table:
         chance: Random | None = None,
         new_id: Callable[[], str] = new_request_id,
     ) -> None:
-        self._client = client
+        self.client = client
         self._schema = schema
         self._options = options
         self._chance = chance or Random()
         self._lost_at: float | None = None
         self.clock = clock
+        self.name = options.name
         self.new_id = new_id
 
     @asynccontextmanager
@@ -130,7 +136,7 @@ class Table:
     async def get(self, key: Key) -> Item | None:
         """Read one item as the last write left it; None if there is none."""
         answer = await self._call(
-            lambda: self._client.get_item(
+            lambda: self.client.get_item(
                 TableName=self._options.name, Key=self._key(key), ConsistentRead=True
             )
         )
@@ -141,7 +147,7 @@ class Table:
         """Read as `get` does, with a single try: for who looks again anyway."""
         try:
             answer = await call(
-                self._client.get_item(
+                self.client.get_item(
                     TableName=self._options.name, Key=self._key(key), ConsistentRead=True
                 ),
                 seconds=self._options.try_seconds,
@@ -216,7 +222,7 @@ class Table:
             return
         token = self.new_id()
         await self._call(
-            lambda: self._client.transact_write_items(
+            lambda: self.client.transact_write_items(
                 TransactItems=[self._part(write) for write in writes],
                 ClientRequestToken=token,
             )
@@ -237,7 +243,7 @@ class Table:
             Conflict: the condition does not hold.
         """
         answer = await self._call(
-            lambda: self._client.update_item(
+            lambda: self.client.update_item(
                 TableName=self._options.name,
                 Key=self._key(key),
                 UpdateExpression=change,
@@ -259,7 +265,7 @@ class Table:
         while True:
             if limit is not None:
                 request["Limit"] = limit - len(found)
-            page = await self._call(lambda: self._client.query(**request))
+            page = await self._call(lambda: self.client.query(**request))
             found += page["Items"]
             further = page.get("LastEvaluatedKey")
             if not further or (limit is not None and len(found) >= limit):
@@ -269,10 +275,10 @@ class Table:
     def _single(self, write: Write) -> Coroutine[Any, Any, Any]:
         stated = _condition(write.condition, write.names, write.values)
         if write.item is None:
-            return self._client.delete_item(
+            return self.client.delete_item(
                 TableName=self._options.name, Key=self._key(write.key), **stated
             )
-        return self._client.put_item(
+        return self.client.put_item(
             TableName=self._options.name, Item=self._key(write.key) | write.item, **stated
         )
 
@@ -341,10 +347,10 @@ def _reasons(error: AwsError) -> frozenset[str]:
 def _passes(error: AwsError) -> bool:
     """Whether the same call may succeed a little later.
 
-    A transaction that is still in progress under our own token is waited for; one that was
-    cancelled for throughput alone too.
+    A transaction that is still in progress under our own token is waited for, and one of others
+    that an item is in; one that was cancelled for throughput alone is made again.
     """
-    if error.passes or error.code == "TransactionInProgressException":
+    if error.passes or error.code in _IN_PROGRESS:
         return True
     reasons = _reasons(error)
     return bool(reasons) and reasons <= _THROTTLED
@@ -353,10 +359,7 @@ def _passes(error: AwsError) -> bool:
 def _translated(error: AwsError) -> Exception:
     reasons = _reasons(error)
     contested = bool(reasons) and reasons <= _CONTESTED | _THROTTLED
-    if contested or error.code in (
-        "ConditionalCheckFailedException",
-        "TransactionConflictException",
-    ):
+    if contested or error.code == "ConditionalCheckFailedException":
         return Conflict()
     if error.fault in (AwsFault.DENIED, AwsFault.MISSING):
         # Permissions are repaired and tables restored while processes run.
