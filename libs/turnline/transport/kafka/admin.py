@@ -18,9 +18,9 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from turnline.errors import TransportUnavailableError
+from turnline.errors import ConfigurationError, TransportUnavailableError
 from turnline.transport.kafka.clients import made
-from turnline.transport.kafka.errors import kafka_error, unavailable
+from turnline.transport.kafka.errors import kafka_error, refusal, unavailable
 
 _library_log = logging.getLogger("librdkafka")
 _T = TypeVar("_T")
@@ -58,12 +58,14 @@ class Admin:
         self._config = config
         self._seconds = seconds
         self._client: AdminClient | None = None
+        self._heard: list[KafkaError] = []
         # Some of their answers may be awaited still.
         self._replaced: list[AdminClient] = []
 
     def open(self) -> None:
         """Make the client; needs no broker."""
-        self._client = made(lambda c: AdminClient(c, logger=_library_log), self._config)
+        config = {**self._config, "error_cb": self._heard.append}
+        self._client = made(lambda c: AdminClient(c, logger=_library_log), config)
 
     async def close(self) -> None:
         """Let it go, in a thread: its end may wait for its brokers."""
@@ -76,6 +78,28 @@ class Admin:
         """Return if a broker answers now."""
         client = self._live()
         await self._answer(client.describe_cluster(request_timeout=self._seconds))
+
+    async def greet(self, seconds: float) -> Mapping[str, int]:
+        """Ask for the topics as `topics` does, for the first time.
+
+        Raises:
+            ConfigurationError: no broker answers, and one said why it never will.
+        """
+        client = self._live()
+        try:
+            return await self.topics(seconds)
+        except TransportUnavailableError as error:
+            client.poll(0)  # has what was heard told
+            faults = [fault for told in self._heard if (fault := refusal(told))]
+            if faults:
+                raise ConfigurationError(faults[:1]) from error
+            # A listener that asks for TLS or a password hangs up without a word.
+            raise unavailable(
+                None,
+                "does not answer; if it runs, see whether security.protocol is what it speaks",
+            ) from error
+        finally:
+            self._heard.clear()
 
     async def topics(self, seconds: float) -> Mapping[str, int]:
         """Give every topic there is, with the number of its partitions."""

@@ -33,11 +33,13 @@ class KafkaProvisioner:
     async def plan(self) -> Sequence[Change]:
         """Give what is missing or differs."""
         seconds = self._options.metadata_timeout
+        await self._admin.greet(seconds)
         return await provision.plan(self._admin, self._topology, seconds=seconds)
 
     async def apply(self) -> Sequence[Change]:
         """Create and update; give what was done."""
         seconds = self._options.metadata_timeout
+        await self._admin.greet(seconds)
         return await provision.apply(self._admin, self._topology, seconds=seconds)
 
     def manifests(self) -> str:

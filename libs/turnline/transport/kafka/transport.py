@@ -73,7 +73,7 @@ class KafkaTransport:
             # First: it gets ready while the brokers are asked.
             self._tools.producer.open()
             self._tools.reader.open()
-            partitions = await self._tools.admin.topics(self._options.metadata_timeout)
+            partitions = await self._tools.admin.greet(self._options.metadata_timeout)
             provision.check(partitions, topology_of(self._options))
             sizes = await asyncio.gather(*map(self._max_bytes, self._options.queues))
             self._input.open(partitions, sizes[0])
