@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from types_aiobotocore_dynamodb.client import DynamoDBClient  # pants: no-infer-dep
 
 _CALL_SECONDS = 10.0
+_MADE_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +37,8 @@ CONNECTIONS = TableSchema(
 )
 
 
-async def create_table(client: "DynamoDBClient", name: str, schema: TableSchema) -> None:
-    """Make a table, billed by request, with its TTL on.
-
-    Raises:
-        AwsError: AWS refuses, or there is a table of that name.
-    """
+def table_request(name: str, schema: TableSchema) -> dict[str, Any]:
+    """Give the request that makes a table billed by request; its TTL is another one."""
     keys = (schema.partition_key, schema.sort_key)
     named = sorted({*keys, *schema.indexes.values()})
     request: dict[str, Any] = {
@@ -62,8 +59,17 @@ async def create_table(client: "DynamoDBClient", name: str, schema: TableSchema)
             }
             for index, key in schema.indexes.items()
         ]
-    await call(client.create_table(**request), seconds=_CALL_SECONDS)
-    await call(client.get_waiter("table_exists").wait(TableName=name), seconds=60.0)
+    return request
+
+
+async def create_table(client: "DynamoDBClient", name: str, schema: TableSchema) -> None:
+    """Make a table, with its TTL on, and return when it may be used.
+
+    Raises:
+        AwsError: AWS refuses, or there is a table of that name.
+    """
+    await call(client.create_table(**table_request(name, schema)), seconds=_CALL_SECONDS)
+    await call(client.get_waiter("table_exists").wait(TableName=name), seconds=_MADE_SECONDS)
     await call(
         client.update_time_to_live(
             TableName=name,
