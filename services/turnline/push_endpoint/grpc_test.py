@@ -1,7 +1,6 @@
 """Pushes over gRPC: a real client, a real server, and real pods behind it."""
 
 import asyncio
-import datetime
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -10,11 +9,6 @@ from pathlib import Path
 
 import grpc.aio
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 from grpc_health.v1 import health_pb2
@@ -33,6 +27,7 @@ from turnline.push.endpoint_routes import push_routes
 from turnline.push_endpoint.process import serve_push_endpoint
 from turnline.store import Connection
 from turnline.store.memory import MemoryConnectionOptions, MemoryConnectionStore
+from turnline.testing.servers.tls import Identity, self_signed
 from turnline.v1.push_pb2 import UserFrames
 from turnline.v1.push_service_pb2 import PushRequest, PushResponse
 from turnline.v1.push_service_pb2_grpc import PushServiceStub
@@ -88,7 +83,7 @@ class Served:
 
 @asynccontextmanager
 async def served(
-    *, token: str | None = TOKEN, grace: float = 1.0, tls: "Tls | None" = None
+    *, token: str | None = TOKEN, grace: float = 1.0, tls: Identity | None = None
 ) -> AsyncIterator[Served]:
     settings = Settings.model_validate(
         {
@@ -124,37 +119,11 @@ async def served(
         lifecycle.drain()
 
 
-def _channel(port: int, tls: "Tls | None") -> grpc.aio.Channel:
+def _channel(port: int, tls: Identity | None) -> grpc.aio.Channel:
     if tls is None:
         return grpc.aio.insecure_channel(f"127.0.0.1:{port}")
     trusted = grpc.ssl_channel_credentials(tls.certificate.read_bytes())
     return grpc.aio.secure_channel(f"localhost:{port}", trusted)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tls:
-    """Files of a certificate for localhost, which vouches for itself, and of its key."""
-
-    certificate: Path
-    key: Path
-
-    @classmethod
-    def make(cls, directory: Path, name: str = "tls") -> "Tls":
-        """Write both files."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-        now = datetime.datetime.now(datetime.UTC)
-        certificate = (
-            x509.CertificateBuilder(subject, subject, key.public_key(), 1)
-            .not_valid_before(now - datetime.timedelta(hours=1))
-            .not_valid_after(now + datetime.timedelta(hours=1))
-            .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-            .sign(key, hashes.SHA256())
-        )
-        made = cls(certificate=directory / f"{name}.crt", key=directory / f"{name}.key")
-        made.certificate.write_bytes(certificate.public_bytes(Encoding.PEM))
-        made.key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-        return made
 
 
 class Pod:
@@ -430,7 +399,7 @@ async def test_its_health_can_be_asked_for_without_a_token(service: str) -> None
 
 
 async def test_with_a_certificate_it_is_served_over_tls(tmp_path: Path) -> None:
-    async with served(tls=Tls.make(tmp_path)) as endpoint:
+    async with served(tls=self_signed(tmp_path)) as endpoint:
         answer = await endpoint.push(a_push(hold=True))
 
     assert answer.held
@@ -451,7 +420,7 @@ async def refused(**websocket_api: object) -> str:
 
 
 async def test_a_certificate_and_a_key_that_do_not_fit_are_a_fault(tmp_path: Path) -> None:
-    tls, other = Tls.make(tmp_path), Tls.make(tmp_path, "other")
+    tls, other = self_signed(tmp_path), self_signed(tmp_path, "other")
     certificate, key = "push_grpc_certificate_file", "push_grpc_private_key_file"
 
     alone = await refused(**{certificate: str(tls.certificate)})

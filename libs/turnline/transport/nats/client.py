@@ -9,7 +9,6 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import nats.errors
@@ -18,6 +17,7 @@ from nats.aio.msg import Msg
 from typing_extensions import override
 
 from turnline.errors import ConfigurationError, PayloadTooLargeError, TransportUnavailableError
+from turnline.transport.nats.credentials import credentials_of
 from turnline.transport.nats.options import ServerOptions
 
 Callback = Callable[[Msg], Awaitable[None]]
@@ -39,16 +39,24 @@ class _TlsMissingError(nats.errors.Error):
     pass
 
 
+class _CertificateMissingError(nats.errors.Error):
+    pass
+
+
 class _Client(Client):
     """nats-py's client, that sends no credentials in the clear where TLS was asked for."""
 
     wants_tls = False
+    has_certificate = False
 
     @override
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
         # Comes before CONNECT, which holds the password.
         if initial_connection and self.wants_tls and not info.get("tls_required"):
             raise _TlsMissingError
+        # Without one the server ends the connection, and does not say why.
+        if initial_connection and info.get("tls_verify") and not self.has_certificate:
+            raise _CertificateMissingError
         await super()._process_info(info, initial_connection)
 
     @override
@@ -148,6 +156,7 @@ async def connect(url: str, options: ServerOptions) -> Link:
     """
     client = _Client()
     client.wants_tls = options.wants_tls
+    client.has_certificate = options.tls_cert_file is not None
     lost = asyncio.Event()
     last: list[Exception] = []
 
@@ -171,7 +180,7 @@ async def connect(url: str, options: ServerOptions) -> Link:
                 pending_size=0,
                 error_cb=on_error,
                 closed_cb=on_closed,
-                **_credentials(options),
+                **credentials_of(options),
             )
     except (*NATS_ERRORS, ssl.SSLError, TimeoutError, ValueError) as error:
         client.abort()
@@ -191,51 +200,6 @@ def place_of(url: str) -> str:
     """Give the part of a URL that holds no secret."""
     scheme, _, rest = url.rpartition("://")
     return f"{scheme or 'nats'}://{rest.rpartition('@')[2]}"
-
-
-def tls_context(options: ServerOptions) -> ssl.SSLContext:
-    """Make the context for TLS connections; reads the files.
-
-    Raises:
-        ConfigurationError: a file can't be read or used, naming its setting.
-    """
-    try:
-        context = ssl.create_default_context(cafile=_text(options.tls_ca_file))
-    except (OSError, ssl.SSLError) as error:
-        raise _unusable("tls_ca_file", error) from error
-    if options.tls_cert_file is not None:
-        try:
-            context.load_cert_chain(options.tls_cert_file, _text(options.tls_key_file))
-        except (OSError, ssl.SSLError) as error:
-            raise _unusable("tls_cert_file", error) from error
-    return context
-
-
-def _credentials(options: ServerOptions) -> dict[str, Any]:
-    given: dict[str, Any] = {}
-    if options.wants_tls or options.tls_ca_file:
-        given["tls"] = tls_context(options)
-    for setting, path in (
-        ("credentials_file", options.credentials_file),
-        ("nkey_seed_file", options.nkey_seed_file),
-    ):
-        if path is not None and not path.is_file():
-            raise _unusable(setting, FileNotFoundError("there is no such file"))
-    if options.credentials_file is not None:
-        given["user_credentials"] = _text(options.credentials_file)
-    if options.nkey_seed_file is not None:
-        given["nkeys_seed"] = _text(options.nkey_seed_file)
-    return given
-
-
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path)
-
-
-def _unusable(setting: str, error: Exception) -> ConfigurationError:
-    return ConfigurationError(
-        [f"execution.queues.nats.{setting}: can't be used ({_words(error)}); name a readable file"]
-    )
 
 
 def _translated(errors: list[Any], url: str) -> ConfigurationError | TransportUnavailableError:
@@ -261,7 +225,7 @@ def _translated(errors: list[Any], url: str) -> ConfigurationError | TransportUn
                     "write nats:// and name no tls_ files"
                 ]
             )
-        if isinstance(error, ssl.SSLError) and "certificate required" in text:
+        if isinstance(error, _CertificateMissingError):
             return ConfigurationError(
                 [f"execution.queues.nats.tls_cert_file: {where} asks for one; name it"]
             )

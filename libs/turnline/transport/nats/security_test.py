@@ -1,24 +1,19 @@
 """Credentials and TLS: what is refused, in which words, and that no secret is in them."""
 
 import asyncio
-import datetime
-import ipaddress
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from turnline.errors import ConfigurationError
 from turnline.protocol.clock import SystemClock
 from turnline.telemetry import captured_logs
 from turnline.testing.conformance.transport.envelopes import request
 from turnline.testing.servers.nats import NatsServer
+from turnline.testing.servers.tls import Identity, self_signed
 from turnline.transport.nats import NatsOptions, NatsTransport
 from turnline.transport.nats.harness import options_for
 
@@ -42,43 +37,15 @@ def token_server() -> Iterator[NatsServer]:
 
 
 @pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate for loopback that signed itself, and its key."""
-    folder = tmp_path_factory.mktemp("tls")
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
-    now = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now)
-        .not_valid_after(now + datetime.timedelta(days=36_500))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
-            critical=False,
-        )
-        .sign(key, hashes.SHA256())
-    )
-    cert_file, key_file = folder / "cert.pem", folder / "key.pem"
-    cert_file.write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    key_file.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    return cert_file, key_file
+def identity(tmp_path_factory: pytest.TempPathFactory) -> Identity:
+    return self_signed(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture(scope="module")
-def tls_server(certificate: tuple[Path, Path]) -> Iterator[NatsServer]:
-    cert, key = certificate
-    server = NatsServer(f'tls {{ cert_file: "{cert}", key_file: "{key}" }}')
+def tls_server(identity: Identity) -> Iterator[NatsServer]:
+    server = NatsServer(
+        f'tls {{ cert_file: "{identity.certificate}", key_file: "{identity.key}" }}'
+    )
     asyncio.run(server.start())
     yield server
     server.remove()
@@ -127,10 +94,10 @@ async def test_no_credentials_where_some_are_needed_stop_start_up(guarded: NatsS
 
 
 async def test_tls_works_with_its_authority_named(
-    tls_server: NatsServer, certificate: tuple[Path, Path]
+    tls_server: NatsServer, identity: Identity
 ) -> None:
     options = options_for(tls_server.url.replace("nats://", "tls://"))
-    named = replace(options.server, tls_ca_file=certificate[0])
+    named = replace(options.server, tls_ca_file=identity.certificate)
 
     assert await works(replace(options, server=named))
 
