@@ -39,6 +39,9 @@ ATTEMPT = _OWN + "attempt"
 KEY = _OWN + "key"
 TOPIC = _OWN + "topic"
 MAX_REASON_CHARACTERS = 500
+# Brokers drop a tombstone some time (`delete.retention.ms`, usually a day) after its letter: who
+# has not looked for longer may have missed it, and begins anew.
+_LOOKED_SECONDS = 3600.0
 _MILLISECONDS = 1000
 
 
@@ -86,6 +89,7 @@ class KafkaDeadLetters:
         self._clock = clock
         self._alive: dict[str, _Spot] = {}
         self._read_to: dict[int, int] = {}
+        self._looked_at = -_LOOKED_SECONDS
         self._turnstile = asyncio.Lock()
         # Letters that may be added before somebody must count again.
         self._room = 0
@@ -196,6 +200,10 @@ class KafkaDeadLetters:
     async def _refresh(self) -> None:
         """Read what was written since the last time."""
         async with self._turnstile:
+            now = self._clock.monotonic()
+            if now - self._looked_at >= _LOOKED_SECONDS:
+                self._alive.clear()
+                self._read_to.clear()
             numbers = range(self.partitions)
             ends = await self._admin.ends(self._topic, numbers)
             starts = await self._admin.starts(self._topic, numbers)
@@ -209,6 +217,7 @@ class KafkaDeadLetters:
                 else:
                     self._alive.pop(seen.key, None)
             self._read_to.update(ends)
+            self._looked_at = now
             self._forget_expired(starts)
 
     def _forget_expired(self, starts: Offsets) -> None:

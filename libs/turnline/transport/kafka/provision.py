@@ -67,6 +67,25 @@ def check(found: Mapping[str, int], topology: Sequence[TopicSpec]) -> None:
         raise ConfigurationError(faults)
 
 
+def check_policies(policies: Mapping[str, str]) -> None:
+    """Return if no topic of a queue is compacted.
+
+    Args:
+        policies: the `cleanup.policy` of each.
+
+    Raises:
+        ConfigurationError: naming every one that is.
+    """
+    faults = [
+        f"{KIND} {name}: cleanup.policy is {policy!r}, so brokers drop all messages of a session "
+        f"but the last; set it to 'delete', or {FIX}"
+        for name, policy in policies.items()
+        if "compact" in policy
+    ]
+    if faults:
+        raise ConfigurationError(faults)
+
+
 async def _put(admin: Admin, spec: TopicSpec, *, missing: bool, seconds: float) -> None:
     if missing:
         await admin.create(

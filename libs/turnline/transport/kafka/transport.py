@@ -25,7 +25,6 @@ from turnline.transport.kafka.clients import (
 from turnline.transport.kafka.options import (
     HEADER_ROOM_BYTES,
     KafkaOptions,
-    QueueOptions,
     options_from,
 )
 from turnline.transport.kafka.producer import ConfirmedProducer
@@ -75,9 +74,12 @@ class KafkaTransport:
             self._tools.reader.open()
             partitions = await self._tools.admin.greet(self._options.metadata_timeout)
             provision.check(partitions, topology_of(self._options))
-            sizes = await asyncio.gather(*map(self._max_bytes, self._options.queues))
-            self._input.open(partitions, sizes[0])
-            self._output.open(partitions, sizes[1])
+            configs = {
+                q.topic: await self._tools.admin.configs(q.topic) for q in self._options.queues
+            }
+            provision.check_policies({name: c["cleanup.policy"] for name, c in configs.items()})
+            for queue in (self._input, self._output):
+                queue.open(partitions, self._max_bytes(configs[queue.options.topic]))
             await self._start()
         except BaseException:
             await self._close_clients()
@@ -109,8 +111,7 @@ class KafkaTransport:
             for queue in self._options.queues:
                 made(Consumer, member_config(self._options, queue)).close()
 
-    async def _max_bytes(self, queue: QueueOptions) -> int:
-        configs = await self._tools.admin.configs(queue.topic)
+    def _max_bytes(self, configs: Mapping[str, str]) -> int:
         room = int(configs["max.message.bytes"]) - HEADER_ROOM_BYTES
         return max(1, min(room, self._options.max_bytes or room))
 
