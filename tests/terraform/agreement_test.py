@@ -249,3 +249,37 @@ def allowed(state: dict[str, Any], role: str, arn: str) -> set[str]:
         if arn in statement["Resource"]
         for action in statement["Action"]
     }
+
+
+def test_a_queue_limits_its_functions_and_takes_back_what_failed_alone(
+    workspace: Workspace,
+) -> None:
+    for state in workspace.test("serverless").states.values():
+        mappings = resources(state, "aws_lambda_event_source_mapping")
+        assert len(mappings) == 2
+        for mapping in mappings:
+            assert mapping["scaling_config"][0]["maximum_concurrency"] >= 2
+            assert mapping["function_response_types"] == ["ReportBatchItemFailures"]
+        for function in resources(state, "aws_lambda_function"):
+            assert function["reserved_concurrent_executions"] is None
+
+
+def test_a_token_is_checked_where_a_socket_begins(workspace: Workspace) -> None:
+    state = workspace.test("serverless").states["websocket"]
+    [authorizer] = resources(state, "aws_apigatewayv2_authorizer")
+    routes = {route["route_key"]: route for route in resources(state, "aws_apigatewayv2_route")}
+
+    assert authorizer["identity_sources"] == ["route.request.querystring.token"]
+    assert routes["$connect"]["authorization_type"] == "CUSTOM"
+    assert routes["$connect"]["authorizer_id"] == authorizer["id"]
+    assert set(routes) == {"$connect", "$default", "$disconnect", "chat", "status"}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_no_log_of_requests_holds_a_query_string(stack: str, workspace: Workspace) -> None:
+    for state in workspace.test(stack).states.values():
+        stages = resources(state, "aws_apigatewayv2_stage")
+        assert stages
+        for stage in stages:
+            [settings] = stage["access_log_settings"]
+            assert not re.search(r"querystring|\.path\b", settings["format"], re.IGNORECASE)

@@ -35,7 +35,13 @@ class Ended:
 
     @property
     def said(self) -> str:
-        return self.output + self.errors
+        """What it said, in words."""
+        lines = [
+            message.get("@message", "") + json.dumps(message.get("diagnostic", {}), indent=1)
+            for message in self.messages
+            if message["@level"] != "info"
+        ]
+        return "\n".join(lines) or self.output + self.errors
 
     @property
     def messages(self) -> list[dict[str, Any]]:

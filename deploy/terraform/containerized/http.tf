@@ -8,6 +8,7 @@ locals {
     "GET /api/v1/agents",
     "GET /api/v1/chat",
     "POST /api/v1/chat",
+    "POST /api/v1/chat-multipart",
   ]
 }
 

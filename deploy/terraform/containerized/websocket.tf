@@ -132,7 +132,7 @@ resource "aws_apigatewayv2_route" "websocket" {
   target             = "integrations/${aws_apigatewayv2_integration.websocket[each.value].id}"
   authorization_type = "NONE"
 
-  # Without it API Gateway would not hand the token on.
+  # Who brings no token is turned away before the IO handler is asked.
   dynamic "request_parameter" {
     for_each = each.key == "$connect" ? ["route.request.querystring.token"] : []
 
@@ -141,15 +141,6 @@ resource "aws_apigatewayv2_route" "websocket" {
       required              = true
     }
   }
-}
-
-# $connect answers its client with what the IO handler said: 401 closes the door.
-resource "aws_apigatewayv2_integration_response" "connect" {
-  for_each = local.websocket
-
-  api_id                   = aws_apigatewayv2_api.websocket["this"].id
-  integration_id           = aws_apigatewayv2_integration.websocket["connect"].id
-  integration_response_key = "$default"
 }
 
 resource "aws_apigatewayv2_stage" "websocket" {

@@ -21,7 +21,7 @@ resource "aws_sns_topic" "alarms" {
 }
 
 locals {
-  # One zip holds the four entry points; build-support and the README say how it is made.
+  # One zip holds all entry points; deploy/terraform/serverless/README.md says how it is made.
   package = {
     s3_bucket = var.package_bucket
     s3_key    = var.package_key

@@ -19,6 +19,7 @@ variable "routes" {
     "GET /api/v1/agents",
     "GET /api/v1/chat",
     "POST /api/v1/chat",
+    "POST /api/v1/chat-multipart",
   ]
 }
 
