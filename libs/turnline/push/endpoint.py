@@ -7,6 +7,7 @@ compared in constant time, and without one nothing is answered.
 
 import hmac
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from turnline.errors import (
@@ -22,20 +23,42 @@ from turnline.push.users import UserPush
 MAX_FRAMES = 1_000
 
 
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """What became of a push to a user.
+
+    Attributes:
+        reached: how many sockets took it.
+        held: none did, and it is kept for the user's next one.
+    """
+
+    reached: int
+    held: bool
+
+
 class PushHandler:
     """Checks push requests and carries them out."""
 
-    def __init__(self, *, token: str, local: ConnectionPush | None, users: UserPush | None) -> None:
+    def __init__(
+        self,
+        *,
+        token: str,
+        local: ConnectionPush | None,
+        users: UserPush | None,
+        inbox: bool = True,
+    ) -> None:
         """Wire it.
 
         Args:
             token: the shared secret; empty turns the endpoint off.
             local: this pod's sockets; None on a pod that holds none.
             users: push to users; None where users are not looked up.
+            inbox: whether frames are ever held (`websocket_api.inbox`), whatever a push asks for.
         """
         self._token = token.encode()
         self._local = local
         self._users = users
+        self._inbox = inbox
 
     def authenticate(self, token: str | None) -> None:
         """Check the caller's token.
@@ -65,11 +88,8 @@ class PushHandler:
                 field="connection_id",
             )
 
-    async def to_user(self, body: object) -> int:
-        """Push `{"user_id", "message"}` (or `"messages"`) to all of a user's sockets.
-
-        Returns:
-            How many sockets took it; with 0 the frames are kept for the next connection.
+    async def to_user(self, body: object) -> Pushed:
+        """Push `{"user_id", "message"}` (or `"messages"`) to all of a user's sockets, or hold it.
 
         Raises:
             InvalidRequestError: a field is missing or of a wrong type.
@@ -79,25 +99,25 @@ class PushHandler:
         user_id, frames = _read(body, key="user_id")
         return await self.frames_to_user(user_id, frames, hold=True)
 
-    async def frames_to_user(self, user_id: str, frames: Sequence[Frame], *, hold: bool) -> int:
+    async def frames_to_user(self, user_id: str, frames: Sequence[Frame], *, hold: bool) -> Pushed:
         """Push frames to all of a user's sockets, in order.
 
         Args:
             user_id: not empty.
             frames: 1 to MAX_FRAMES.
-            hold: keep the frames for the user's next connection if no socket took them.
-
-        Returns:
-            How many sockets took them.
+            hold: keep the frames for the user's next connection if no socket took them, where
+                there is an inbox.
 
         Raises:
-            NotFoundError: this pod looks no users up.
+            NotFoundError: this pod does not look users up.
             StoreUnavailableError: the connection store did not answer.
         """
         if self._users is None:
             raise NotFoundError("this pod does not push to users")
+        hold = hold and self._inbox
         push = self._users.push_or_hold if hold else self._users.push
-        return await push(user_id, frames)
+        reached = await push(user_id, frames)
+        return Pushed(reached, held=hold and not reached)
 
 
 def _read(body: object, *, key: str) -> tuple[str, Sequence[Frame]]:

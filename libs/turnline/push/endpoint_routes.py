@@ -32,7 +32,8 @@ def push_routes(handler: PushHandler) -> list[Route]:
         return {"status": "SUCCESS"}
 
     async def to_user(body: object) -> dict[str, Any]:
-        return {"status": "SUCCESS", "reached": await handler.to_user(body)}
+        pushed = await handler.to_user(body)
+        return {"status": "SUCCESS", "reached": pushed.reached, "held": pushed.held}
 
     return [
         Route(PUSH_PATH, _endpoint(handler, to_connection), methods=["POST"]),

@@ -60,6 +60,7 @@ class Pod:
         *,
         token: str = TOKEN,
         users: bool = True,
+        inbox: bool = True,
         store: type[MemoryConnectionStore] = MemoryConnectionStore,
     ) -> None:
         self.sockets = Sockets()
@@ -71,7 +72,9 @@ class Pod:
             signals=PushSignals(Metrics(process=False)),
             clock=clock,
         )
-        handler = PushHandler(token=token, local=self.sockets, users=push if users else None)
+        handler = PushHandler(
+            token=token, local=self.sockets, users=push if users else None, inbox=inbox
+        )
         self.app = Starlette(routes=push_routes(handler), exception_handlers=EXCEPTION_HANDLERS)
 
     async def post(
@@ -191,9 +194,18 @@ async def test_a_message_to_a_user_reaches_their_sockets_or_is_held() -> None:
     await pod.store.add(Connection(user_id="u", connection_id="here", endpoint=LOCAL_ENDPOINT))
     reached = await pod.post(body, path=USER_PUSH_PATH)
 
-    assert held.json() == {"status": "SUCCESS", "reached": 0}
-    assert reached.json() == {"status": "SUCCESS", "reached": 1}
+    assert held.json() == {"status": "SUCCESS", "reached": 0, "held": True}
+    assert reached.json() == {"status": "SUCCESS", "reached": 1, "held": False}
     assert (pod.sockets.got, await pod.store.take_held("u")) == ([{"n": 1}], ({"n": 1},))
+
+
+async def test_without_an_inbox_nothing_is_held() -> None:
+    pod = Pod(inbox=False)
+
+    answer = await pod.post({"user_id": "u", "message": {}}, path=USER_PUSH_PATH)
+
+    assert answer.json() == {"status": "SUCCESS", "reached": 0, "held": False}
+    assert await pod.store.take_held("u") == ()
 
 
 async def test_a_pod_that_looks_no_users_up_says_so() -> None:

@@ -55,10 +55,10 @@ class GrpcPush(PushServiceServicer):
             frames = _read(request)
         else:
             frames = await asyncio.to_thread(_read, request)
-        reached = await self._handler.frames_to_user(
+        pushed = await self._handler.frames_to_user(
             request.frames.user_id, frames, hold=request.hold
         )
-        return pb.PushResponse(connections=reached, held=request.hold and not reached)
+        return pb.PushResponse(connections=pushed.reached, held=pushed.held)
 
 
 def _read(request: pb.PushRequest) -> Sequence[Frame]:

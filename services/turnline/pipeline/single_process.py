@@ -152,7 +152,7 @@ def _operator_routes(
 def _push_handler(settings: Settings, hub: Hub, push: UserPush) -> PushHandler:
     secret = settings.websocket_api.push_auth_token
     token = secret.get_secret_value() if secret else ""
-    return PushHandler(token=token, local=hub, users=push)
+    return PushHandler(token=token, local=hub, users=push, inbox=settings.websocket_api.inbox)
 
 
 def _knows(agents: AgentRegistry, name: str) -> bool:

@@ -29,4 +29,4 @@ async def open_push(
             signals=PushSignals(metrics),
             clock=clock,
         )
-        yield PushHandler(token=token, local=None, users=users)
+        yield PushHandler(token=token, local=None, users=users, inbox=settings.websocket_api.inbox)
