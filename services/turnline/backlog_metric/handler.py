@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
-import botocore.session
-from botocore.config import Config
+import botocore.session  # pants: no-infer-dep
+from botocore.config import Config  # pants: no-infer-dep
 
 from turnline.backlog_metric.measures import Fleet, Measure, Queue, measures
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
-import botocore.session
+import botocore.session  # pants: no-infer-dep
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError  # pants: no-infer-dep
 
 from turnline.backlog_metric import handler
 from turnline.backlog_metric.handler import Client, NotCountedError
