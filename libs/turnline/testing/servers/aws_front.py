@@ -95,7 +95,8 @@ class AwsFront:
         assert task is not None
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        with suppress(OSError, asyncio.IncompleteReadError):
+        # Nobody cancels it but `__aexit__`, and the loop would log that at length.
+        with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             try:
                 await self._answer(reader, writer)
             finally:

@@ -73,7 +73,6 @@ class Intake:
         self._leases = leases
         self._clock = clock
         self._new_id = new_id
-        self._readers = 0
         self._waiters: dict[_Waiter, None] = {}
         self._ready: deque[tuple[Admitted, float]] = deque()
         self._back: deque[Held] = deque()
@@ -92,7 +91,11 @@ class Intake:
         self._open = True
 
     async def close(self) -> None:
-        """Send readers away and hand back what nobody took, within a few seconds."""
+        """Send readers away and hand back what nobody took, within a few seconds.
+
+        Polls of readers that left before ran on until now, or to their end: a poll that is broken
+        off may still take a message, which is then away for a lease.
+        """
         self._open = False
         self.dismiss(list(self._waiters), "The SQS transport is closed")
         with suppress(TimeoutError, TransportUnavailableError):
@@ -110,16 +113,6 @@ class Intake:
         if not self._open:
             raise TransportUnavailableError("The SQS transport is not open")
 
-    def add_reader(self) -> None:
-        """Note that a reader came."""
-        self.check_open()
-        self._readers += 1
-
-    def remove_reader(self) -> None:
-        """Note that a reader left; behind the last one polls are broken off."""
-        self._readers -= 1
-        self._stir.set()
-
     async def take(self, waiters: set[_Waiter]) -> Admitted:
         """Wait for a message that may be worked on now; it is handed out.
 
@@ -135,7 +128,8 @@ class Intake:
         waiters.add(waiter)
         try:
             self._serve()
-            self._ask()
+            # Those who come together are asked for together.
+            asyncio.get_running_loop().call_soon(self._ask)
             held, envelope = await waiter
         except BaseException:
             self._leave(waiter)
@@ -173,8 +167,6 @@ class Intake:
                 now = self._clock.monotonic()
                 self._let_go(now)
                 with suppress(TransportUnavailableError):
-                    if self._open and not self._readers and self._polls:
-                        await self._break_off()
                     await self._hand_all_back()
                     await self._followers.keep()
                 self._serve()

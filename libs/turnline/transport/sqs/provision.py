@@ -110,18 +110,20 @@ async def _put(api: SqsApi, url: str, wanted: Mapping[str, str], *, missing: boo
     if missing:
         await api.create(_name(url), wanted)
         return
-    # Whether a queue is FIFO is settled when it is made.
-    changeable = {name: value for name, value in wanted.items() if name != "FifoQueue"}
-    await api.configure(url, changeable)
+    differing = _differing(await api.attributes(url), wanted)
+    await api.configure(url, {name: wanted[name] for name in differing})
+
+
+def _differing(found: Mapping[str, str], wanted: Mapping[str, str]) -> list[str]:
+    return [name for name, value in wanted.items() if not _is_met(name, found, value)]
 
 
 def _change(url: str, found: Mapping[str, str] | None, wanted: Mapping[str, str]) -> Change | None:
     if found is None:
         return Change(kind=KIND, name=_name(url), missing=True, details=())
     details = tuple(
-        f"{name} is {found.get(name, 'not set')}, wanted {value}"
-        for name, value in wanted.items()
-        if not _is_met(name, found, value)
+        f"{name} is {found.get(name, 'not set')}, wanted {wanted[name]}"
+        for name in _differing(found, wanted)
     )
     return Change(kind=KIND, name=_name(url), missing=False, details=details) if details else None
 

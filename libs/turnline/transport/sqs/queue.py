@@ -150,15 +150,13 @@ class SqsConsumer:
         self._waiting: set[asyncio.Future[Admitted]] = set()
 
     async def __aenter__(self) -> Self:
-        self._intake.add_reader()
+        self._intake.check_open()
         self._reading = True
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
         """Stop reading; a `receive` that still waits gets TransportUnavailableError."""
-        if self._reading:
-            self._reading = False
-            self._intake.remove_reader()
+        self._reading = False
         self._intake.dismiss(list(self._waiting), "The consumer was closed")
 
     async def receive(self) -> HeldDelivery[Held]:
