@@ -60,9 +60,10 @@ async def first_letter(transport: SqsTransport) -> DeadLetter:
         asyncio.TaskGroup() as tasks,
     ):
         reading = tasks.create_task(reader.receive())
-        while not (
-            letters := await transport.input.dead_letters.list()
-        ):  # noqa: ASYNC110 - no event
+        while True:
+            letters = await transport.input.dead_letters.list()
+            if letters:
+                break
             await asyncio.sleep(0.05)
         reading.cancel()
         return letters[0]
