@@ -1,12 +1,13 @@
 """A validator by settings: services check tokens without a line of the application's own code."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-from e2e.process import APPS, Server, cli, run, serving
+from e2e.process import APPS, Server, cli, dev, run, serving
 from e2e.tokens import SECRET, token_for
 
 CHAT = "/api/v1/chat"
@@ -40,8 +41,11 @@ async def closed_with(server: Server, token: str) -> int | None:
     return None
 
 
-async def test_the_ready_made_validator_checks_rest_and_sockets(tmp_path: Path) -> None:
-    async with serving(tmp_path, *SERVE_ALL, settings=JWT) as server:
+@pytest.mark.parametrize("command", [SERVE_ALL, dev()], ids=["serve", "dev"])
+async def test_the_ready_made_validator_checks_rest_and_sockets(
+    tmp_path: Path, command: Sequence[str]
+) -> None:
+    async with serving(tmp_path, *command, settings=JWT) as server:
         statuses = [await status(server, token) for token in (None, "x", token_for("u1"))]
         codes = [await closed_with(server, token) for token in ("x", token_for("u1"))]
 

@@ -201,7 +201,11 @@ class Telemetry(Block):
         default=None, description="Where traces are sent (OTLP).  Unset: nowhere."
     )
     service_name: str = Field(
-        default="turnline", min_length=1, max_length=255, description="Name in traces and metrics."
+        default="turnline",
+        min_length=1,
+        max_length=200,
+        description="Name in traces.  A process that is a part of the pipeline adds which: "
+        "turnline-runner.  Default turnline.",
     )
     metrics: bool = Field(
         default=True, description="Serve GET /metrics.  Default true: it costs little."

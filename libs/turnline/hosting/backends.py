@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from turnline.config import Settings
+from turnline.config import Settings, Topology
 from turnline.hosting.connecting import connected
 from turnline.protocol.clock import Clock
 from turnline.store.registry import Stores, open_bookkeeping, open_stores
@@ -29,11 +29,16 @@ class Backends:
 
 @asynccontextmanager
 async def open_backends(
-    settings: Settings, clock: Clock, *, stop: asyncio.Event | None = None
+    settings: Settings,
+    clock: Clock,
+    *,
+    part: Topology = Topology.SINGLE_PROCESS,
+    stop: asyncio.Event | None = None,
 ) -> AsyncIterator[Backends]:
     """Connect to everything the settings name, waiting a while for a broker that is away.
 
     Args:
+        part: which part of the pipeline this process is, for the name of its traces.
         stop: ends the waiting when it is set.
 
     Raises:
@@ -42,7 +47,7 @@ async def open_backends(
         ConfigurationError: an adapter is missing, or an object on the broker is missing or differs.
     """
     asked = settings.telemetry
-    tracing = configure_tracing(asked.otlp_endpoint, asked.service_name)
+    tracing = configure_tracing(asked.otlp_endpoint, name_in_traces(asked.service_name, part))
     try:
         async with (
             open_stores(settings, clock) as stores,
@@ -60,6 +65,11 @@ async def open_backends(
             )
     finally:
         await tracing.shutdown(seconds=_FLUSH_SPANS_SECONDS)
+
+
+def name_in_traces(service_name: str, part: Topology) -> str:
+    """Give the `service.name` of a process: the configured one, and which part of it this is."""
+    return service_name if part is Topology.SINGLE_PROCESS else f"{service_name}-{part.value}"
 
 
 @asynccontextmanager

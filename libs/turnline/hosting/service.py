@@ -63,7 +63,7 @@ def serve_prepared(topology: Topology, prepare: Callable[[Settings], ServeStanda
         loaded = load()
         serve = check_and_prepare(loaded.settings, topology, prepare)
         async with open_backends(
-            loaded.settings, SystemClock(), stop=lifecycle.draining
+            loaded.settings, SystemClock(), part=topology, stop=lifecycle.draining
         ) as backends:
             await serve(
                 Standalone(

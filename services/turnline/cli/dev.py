@@ -1,7 +1,8 @@
 """`turnline dev FILE.py`: the whole pipeline on this machine, restarted when the file changes.
 
-Listens on loopback.  REST is open; the WebSocket takes any token and believes it to be the user's
-name, so that `turnline chat` works at once.  Never use it where others can reach it.
+Listens on loopback.  Unless `auth.type` asks for a validator, REST is open and the WebSocket takes
+any token and believes it to be the user's name, so that `turnline chat` works at once: never use it
+where others can reach it.
 """
 
 from pathlib import Path
@@ -10,10 +11,10 @@ import click
 from watchfiles import PythonFilter, run_process
 
 from turnline.agent import default_registry
-from turnline.auth import AuthValidator, ValidationResult
+from turnline.auth import AuthValidator, ValidationResult, configured_validator
 from turnline.cli.agent_file import load_agents
 from turnline.config import Settings, Topology
-from turnline.hosting import Lifecycle, check_topology, serve_process, start
+from turnline.hosting import Lifecycle, check_and_prepare, serve_process, start
 from turnline.pipeline.single_process import SingleProcess, serve_single_process
 from turnline.pipeline.websocket_routes import PipelineWebSocketHandler
 
@@ -64,11 +65,13 @@ def serve_file(path: Path, overrides: dict[str, str]) -> None:
 
 async def _serve(lifecycle: Lifecycle, overrides: dict[str, str]) -> None:
     settings = start(defaults={"AK_API__HOST": "127.0.0.1"}, overrides=overrides)
-    check_topology(settings, Topology.SINGLE_PROCESS)
+    validator = check_and_prepare(
+        settings, Topology.SINGLE_PROCESS, lambda read: configured_validator(read.auth)
+    )
     what = SingleProcess(
         agents=default_registry,
-        rest_validator=None,
-        socket_validator=AnyToken(),
+        rest_validator=validator,
+        socket_validator=validator or AnyToken(),
         socket_routes=PipelineWebSocketHandler.routes(),
         started=lambda port: _announce(settings, port),
     )

@@ -133,7 +133,7 @@ async def _serve_io(lifecycle: Lifecycle, validator: AuthValidator | None) -> No
         await _serve_all(settings, lifecycle, validator)
         return
     checked = check_and_prepare(settings, Topology.IO_HANDLER, _validator_over(validator))
-    async with open_backends(settings, SystemClock()) as backends:
+    async with open_backends(settings, SystemClock(), part=Topology.IO_HANDLER) as backends:
         process = Standalone(settings=settings, lifecycle=lifecycle, backends=backends)
         await serve_io(process, validator=checked)
 

@@ -64,7 +64,7 @@ async def test_it_keeps_frames_for_a_user_who_has_no_socket() -> None:
     async with serving(store) as client:
         answer = await client.post(USER_PUSH_PATH, json={"user_id": "u", "message": {"n": 1}})
 
-    assert answer.json() == {"status": "SUCCESS", "reached": 0}
+    assert answer.json() == {"status": "SUCCESS", "reached": 0, "held": True}
     assert await store.take_held("u") == ({"n": 1},)
 
 
