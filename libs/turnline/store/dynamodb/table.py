@@ -22,10 +22,8 @@ from turnline.store.dynamodb.schema import TableSchema
 from turnline.telemetry import get_logger
 
 if TYPE_CHECKING:
+    from types_aiobotocore_dynamodb import type_defs  # pants: no-infer-dep
     from types_aiobotocore_dynamodb.client import DynamoDBClient  # pants: no-infer-dep
-    from types_aiobotocore_dynamodb.type_defs import (  # pants: no-infer-dep
-        TransactWriteItemTypeDef,
-    )
 
 T = TypeVar("T")
 
@@ -282,7 +280,7 @@ class Table:
             TableName=self._options.name, Item=self._key(write.key) | write.item, **stated
         )
 
-    def _part(self, write: Write) -> "TransactWriteItemTypeDef":
+    def _part(self, write: Write) -> "type_defs.TransactWriteItemTypeDef":
         stated = _condition(write.condition, write.names, write.values)
         # The client's types of both are one shape with other names.
         part: Any = stated | {"TableName": self._options.name}
