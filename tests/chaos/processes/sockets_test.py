@@ -14,6 +14,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from chaos.oracle import socket_faults, stream_faults
+from chaos.processes.brokers import BROKERS
 from chaos.processes.callers import RestCaller
 from chaos.processes.directives import Directives
 from chaos.processes.observed import (
@@ -37,12 +38,14 @@ MAPPING_SECONDS = 6
 MANY_PIECES = 12
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def installed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Topology]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=sorted(BROKERS))
+async def installed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Topology]:
     """Two gateways, and one of everything else; mappings of lost pods expire soon."""
     short = {"session": {"connection_store": {"ttl": MAPPING_SECONDS}}}
     directory = tmp_path_factory.mktemp("sockets")
-    async with topology(directory, short, short_leases=True) as installed:
+    async with topology(directory, short, transport=request.param, short_leases=True) as installed:
         await installed.start_all(
             Kind.GATEWAY, Kind.GATEWAY, Kind.REQUEST_HANDLER, Kind.RUNNER, Kind.RESPONDER
         )

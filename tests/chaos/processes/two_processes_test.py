@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 
 from chaos.oracle import stream_faults
+from chaos.processes.brokers import BROKERS
 from chaos.processes.callers import RestCaller
 from chaos.processes.directives import Directives
 from chaos.processes.observed import begun, commits_of, eventually, urls
@@ -20,9 +21,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 USER = "u"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def installed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Topology]:
-    async with topology(tmp_path_factory.mktemp("two"), short_leases=True) as installed:
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=sorted(BROKERS))
+async def installed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Topology]:
+    directory = tmp_path_factory.mktemp("two")
+    async with topology(directory, transport=request.param, short_leases=True) as installed:
         await installed.start_all(Kind.IO, Kind.RUNNER)
         yield installed
 

@@ -1,0 +1,35 @@
+"""The judge of pushed notes says what is wrong, and nothing else."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from chaos.processes.pushes import PARTS, Pusher, note
+
+
+def faults_of(*parts: int, user: str = "u1", sent: int = 1) -> list[str]:
+    """Judge one socket of `u1` that brought these parts of note 7."""
+    pusher = Pusher(list, random.Random(0), tries=Counter({7: sent}))
+    return pusher.faults("u1", [note(user, 7, part) for part in parts])
+
+
+@pytest.mark.parametrize("parts", [(0, 1, 2), (), (1, 2), (0, 1)])
+def test_a_note_that_came_whole_or_was_cut_by_a_socket_is_fine(parts: tuple[int, ...]) -> None:
+    assert faults_of(*parts) == []
+
+
+def test_a_note_may_come_as_often_as_it_was_sent() -> None:
+    whole = range(PARTS)
+
+    assert faults_of(*whole, *whole, sent=2) == []
+    assert faults_of(*whole, *whole, sent=1) == ["note 7 came 2 times, sent 1 times"]
+
+
+@pytest.mark.parametrize("parts", [(1, 0, 2), (0, 2), (2, 1)])
+def test_parts_in_another_order_are_a_fault(parts: tuple[int, ...]) -> None:
+    assert faults_of(*parts) == [f"note 7 came in the order {list(parts)}"]
+
+
+def test_a_note_to_somebody_else_is_a_fault() -> None:
+    assert len(faults_of(0, user="u2")) == 1
