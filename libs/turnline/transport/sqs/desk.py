@@ -62,8 +62,7 @@ class Desk:
         """Give it back at once, unspent."""
         self._leases.check(held)
         await self._intake.return_followers(held, 0.0)
-        await self._leases.give_back(held, 0.0)
-        self._leases.unspent.note(held.id)
+        await self._leases.give_back_unspent(held, 0.0)
 
     async def bury(self, held: Held, reason: str) -> None:
         """Move it to the dead letters."""

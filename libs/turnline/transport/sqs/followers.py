@@ -50,9 +50,7 @@ class Followers:
         """
         for follower in reversed(self._behind.pop(held, deque())):
             with suppress(FencedError, TransportUnavailableError):
-                self._leases.check(follower)
-                self._leases.unspent.note(follower.id)
-                await self._leases.give_back(follower, seconds + _BEHIND_SECONDS)
+                await self._leases.give_back_unspent(follower, seconds + _BEHIND_SECONDS)
 
     async def keep(self) -> None:
         """Renew what follows; give it back where the first one is lost."""

@@ -318,9 +318,7 @@ class Intake:
         """Give one back at once, unspent, and before it what stands behind it."""
         try:
             await self._followers.give_back(held, 0.0)
-            self._leases.check(held)
-            self._leases.unspent.note(held.id)
-            await self._leases.give_back(held, 0.0)
+            await self._leases.give_back_unspent(held, 0.0)
         except FencedError:
             return
         except TransportUnavailableError:

@@ -135,6 +135,17 @@ class Leases:
             if len(self._resting) > _MAX_RESTING:
                 self._resting.pop(next(iter(self._resting)))
 
+    async def give_back_unspent(self, held: Held, delay: float) -> None:
+        """Give it back, and have this delivery count for nothing; errors are `give_back`'s."""
+        self.check(held)
+        # Before the call: the next delivery may be here before its answer.
+        self.unspent.note(held.id)
+        try:
+            await self.give_back(held, delay)
+        except BaseException:
+            self.unspent.note(held.id, -1)
+            raise
+
     def count_resting(self) -> int:
         """Count messages that SQS takes for being worked on, and nobody does."""
         now = self._clock.monotonic()
