@@ -157,17 +157,22 @@ async def _first_to_start(runners: Sequence[Pod]) -> Pod:
 
 async def one_partition(installed: Installed) -> Figures:
     """1,000 turns of 5 ms, each of a session, wait on one partition: in one lane, or by session."""
-    one_lane = await _drained_per_second(installed, lanes=1, turns=LANE_TURNS)
-    by_session = await _drained_per_second(installed, lanes=1000, turns=1000)
+    one_lane, _ = await _drained(installed, lanes=1, turns=LANE_TURNS)
+    by_session, cpu = await _drained(installed, lanes=1000, turns=1000)
     return {
+        "runner_cpu_ms_per_turn": cpu * 1000,
         "one_lane_turns_per_s": one_lane,
         "by_session_turns_per_s": by_session,
         "ratio": by_session / one_lane,
     }
 
 
-async def _drained_per_second(installed: Installed, *, lanes: int, turns: int) -> float:
-    """Fill the queue, start a runner, and give how many turns it commits a second."""
+async def _drained(installed: Installed, *, lanes: int, turns: int) -> tuple[float, float]:
+    """Fill the queue and start a runner.
+
+    Returns:
+        How many turns it commits a second, and the processor time of each in seconds.
+    """
     assert installed.topology is not None
     connection = await Connection.open(installed.rest.port)
     for number in range(turns):
@@ -179,15 +184,17 @@ async def _drained_per_second(installed: Installed, *, lanes: int, turns: int) -
             raise RuntimeError(f"status {answer.status}")
     settings = {"execution": {"max_concurrency": lanes}}
     runner = await installed.topology.start(Kind.RUNNER, settings)
+    begun = cpu_seconds_of(runner.server.process.pid)
     while True:
         await asyncio.sleep(0.5)
         done = runner.server.events("turn.committed")
         if len(done) >= turns:
             break
+    cpu = cpu_seconds_of(runner.server.process.pid) - begun
     runner.terminate()
     await runner.ended()
     times = sorted(datetime.fromisoformat(line["timestamp"]).timestamp() for line in done)
-    return (len(times) - 1) / (times[-1] - times[0])
+    return (len(times) - 1) / (times[-1] - times[0]), cpu / turns
 
 
 CASES = (
