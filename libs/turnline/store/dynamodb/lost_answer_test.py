@@ -89,7 +89,7 @@ async def _interrupted(
 
 @pytest.fixture
 async def sessions(front: AwsFront) -> AsyncIterator[DynamoDbSessionStore]:
-    async with open_sessions(front.url, _CLOCK) as store:
+    async with open_sessions(front.url, _CLOCK, deadline=5.0) as store:
         yield store
 
 

@@ -244,8 +244,8 @@ async def test_an_expired_answer_is_gone_though_its_items_are_there(
 async def test_the_next_life_of_an_answer_shows_nothing_of_the_one_before(
     replies: DynamoDbResponseStore, time: MovedTime
 ) -> None:
-    await add(replies, 1, 0, 5)
-    await replies.put(TURN, reply("x" * 500_000, chunks=6))
+    await add(replies, 1, 0, 1)
+    await replies.put(TURN, reply("x" * 500_000, chunks=2))
     time.clock.move(DAY + 1)
 
     await add(replies, 1, 3, 3)
@@ -258,7 +258,7 @@ async def test_the_next_life_of_an_answer_shows_nothing_of_the_one_before(
 async def test_the_next_life_after_a_discard_shows_nothing_of_the_one_before(
     replies: DynamoDbResponseStore, time: MovedTime
 ) -> None:
-    await add(replies, 1, 0, 5)
+    await add(replies, 1, 0, 0)
     await replies.discard(TURN)
     await add(replies, 1, 2, 2)
     await replies.put(TURN, reply(chunks=3))

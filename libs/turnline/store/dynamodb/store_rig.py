@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 REGION = "eu-west-1"
 DAY = 86_400.0
+# For what is not about time: a busy machine may take what it likes.
+PATIENT_SECONDS = 30.0
 _NONE: Mapping[str, str] = MappingProxyType({})
 _numbers = itertools.count(1)
 
@@ -103,7 +105,7 @@ class MovedTime:
     """Time for the suites: ticks of a minute, during which the emulator may take what it likes."""
 
     tick = 60.0
-    patience = 10.0
+    patience = 30.0
 
     def __init__(self) -> None:
         self.clock = MovedClock()
@@ -118,7 +120,9 @@ class MovedTime:
 
 
 @asynccontextmanager
-async def open_dynamodb(url: str, *, try_seconds: float = 2.0) -> AsyncIterator["DynamoDBClient"]:
+async def open_dynamodb(
+    url: str, *, try_seconds: float = PATIENT_SECONDS / 2
+) -> AsyncIterator["DynamoDBClient"]:
     """Open a client."""
     aws = AwsOptions(region=REGION, endpoint_url=url, request_seconds=try_seconds)
     async with open_client("dynamodb", aws) as client:
@@ -132,8 +136,8 @@ async def open_table(
     schema: TableSchema,
     clock: Clock,
     *,
-    deadline: float = 5.0,
-    try_seconds: float = 2.0,
+    deadline: float = PATIENT_SECONDS,
+    try_seconds: float = PATIENT_SECONDS / 2,
 ) -> AsyncIterator[Table]:
     """Open a table that is there, with a client of its own and no check."""
     options = TableOptions(
@@ -149,15 +153,14 @@ async def open_sessions(
     clock: Clock,
     *,
     name: str | None = None,
-    deadline: float = 5.0,
-    try_seconds: float = 2.0,
+    deadline: float = PATIENT_SECONDS,
+    try_seconds: float = PATIENT_SECONDS / 2,
 ) -> AsyncIterator[DynamoDbSessionStore]:
     """Make a table of sessions and give a store over it."""
-    name = name or new_name()
+    name = await make_table(url, SESSIONS, name)
     async with open_table(
         url, name, SESSIONS, clock, deadline=deadline, try_seconds=try_seconds
     ) as table:
-        await create_table(table.client, name, SESSIONS)
         yield DynamoDbSessionStore(DynamoDbSessionOptions(ttl=DAY), table)
 
 
@@ -167,15 +170,14 @@ async def open_replies(
     clock: Clock,
     *,
     name: str | None = None,
-    deadline: float = 5.0,
-    try_seconds: float = 2.0,
+    deadline: float = PATIENT_SECONDS,
+    try_seconds: float = PATIENT_SECONDS / 2,
 ) -> AsyncIterator[DynamoDbResponseStore]:
     """Make a table of answers and give a store over it."""
-    name = name or new_name()
+    name = await make_table(url, RESPONSES, name)
     async with open_table(
         url, name, RESPONSES, clock, deadline=deadline, try_seconds=try_seconds
     ) as table:
-        await create_table(table.client, name, RESPONSES)
         yield DynamoDbResponseStore(DynamoDbResponseOptions(ttl=DAY), table)
 
 
@@ -185,16 +187,23 @@ async def open_connections(
     clock: Clock,
     *,
     name: str | None = None,
-    deadline: float = 5.0,
-    try_seconds: float = 2.0,
+    deadline: float = PATIENT_SECONDS,
+    try_seconds: float = PATIENT_SECONDS / 2,
 ) -> AsyncIterator[DynamoDbConnectionStore]:
     """Make a table of connections and give a store over it."""
-    name = name or new_name()
+    name = await make_table(url, CONNECTIONS, name)
     async with open_table(
         url, name, CONNECTIONS, clock, deadline=deadline, try_seconds=try_seconds
     ) as table:
-        await create_table(table.client, name, CONNECTIONS)
         yield DynamoDbConnectionStore(DynamoDbConnectionOptions(ttl=DAY), table)
+
+
+async def make_table(url: str, schema: TableSchema, name: str | None = None) -> str:
+    """Make a table and give its name; None: one that no other test uses."""
+    name = name or new_name()
+    async with open_dynamodb(url) as client:
+        await create_table(client, name, schema)
+    return name
 
 
 def new_name() -> str:
@@ -225,9 +234,13 @@ class _Rig:
         name = new_name()
         async with open_dynamodb(self._url) as client:
             await create_table(client, name, self.schema)
-            self._again = lambda: Table(
-                client, self.schema, TableOptions(setting="a.table", name=name), self.time.clock
+            options = TableOptions(
+                setting="a.table",
+                name=name,
+                deadline=PATIENT_SECONDS,
+                try_seconds=PATIENT_SECONDS / 2,
             )
+            self._again = lambda: Table(client, self.schema, options, self.time.clock)
             yield self._again()
             lasting = [item for item in await items_of(client, name) if EXPIRY not in item]
             await client.delete_table(TableName=name)

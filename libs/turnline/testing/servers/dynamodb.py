@@ -21,7 +21,7 @@ import pytest
 
 from turnline.testing.servers.process import end, free_ports, freeze
 
-_START_SECONDS = 30.0
+_START_SECONDS = 90.0
 _LOOK_SECONDS = 0.05
 _PORT_TRIES = 5
 
