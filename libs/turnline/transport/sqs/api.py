@@ -22,10 +22,8 @@ from turnline.transport.sqs.options import MOST_BYTES
 from turnline.transport.sqs.wire import Outgoing
 
 if TYPE_CHECKING:
+    from types_aiobotocore_sqs import literals  # pants: no-infer-dep
     from types_aiobotocore_sqs.client import SQSClient  # pants: no-infer-dep
-    from types_aiobotocore_sqs.literals import (  # pants: no-infer-dep
-        QueueAttributeNameType,
-    )
 
 _log = get_logger("transport")
 _T = TypeVar("_T")
@@ -181,7 +179,7 @@ class SqsApi:
 
     async def counts(self, url: str) -> tuple[int, int]:
         """Give (waiting, out or pausing) as SQS estimates them."""
-        names: list[QueueAttributeNameType] = [
+        names: list[literals.QueueAttributeNameType] = [
             "ApproximateNumberOfMessages",
             "ApproximateNumberOfMessagesDelayed",
             "ApproximateNumberOfMessagesNotVisible",
@@ -199,7 +197,7 @@ class SqsApi:
         Raises:
             AwsError: as it comes.
         """
-        wanted = cast("dict[QueueAttributeNameType, str]", dict(attributes))
+        wanted = cast("dict[literals.QueueAttributeNameType, str]", dict(attributes))
         answer = await self._raw(lambda sqs: sqs.create_queue(QueueName=name, Attributes=wanted))
         return str(answer["QueueUrl"])
 
@@ -209,7 +207,7 @@ class SqsApi:
         Raises:
             AwsError: as it comes.
         """
-        wanted = cast("dict[QueueAttributeNameType, str]", dict(attributes))
+        wanted = cast("dict[literals.QueueAttributeNameType, str]", dict(attributes))
         await self._raw(lambda sqs: sqs.set_queue_attributes(QueueUrl=url, Attributes=wanted))
 
     async def delete_queue(self, url: str) -> None:
