@@ -18,9 +18,9 @@ from turnline.testing.servers.kafka_doors import (
     SASL,
     SASL_TLS,
     TLS,
-    authority_in,
     guarded_server,
 )
+from turnline.testing.servers.tls import self_signed
 from turnline.transport.kafka import KafkaOptions, KafkaTransport
 from turnline.transport.kafka.admin import Admin
 from turnline.transport.kafka.clients import admin_config
@@ -56,8 +56,9 @@ class Guarded:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def guarded(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Guarded]:
     folder = tmp_path_factory.mktemp("tls")
-    async with guarded_server(folder, {"ann": SECRET}) as server:
-        guarded = Guarded(server, authority_in(folder))
+    identity = self_signed(folder)
+    async with guarded_server(folder, identity, {"ann": SECRET}) as server:
+        guarded = Guarded(server, identity.certificate)
         guarded.fresh = options_for(server.bootstrap)
         await Topics(server.bootstrap).create(guarded.fresh)
         yield guarded
