@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 from websockets.asyncio.client import ClientConnection, connect
 
-from chaos.processes.brokers import BROKERS
+from chaos.processes.brokers import RESTARTABLE
 from chaos.processes.callers import CHAT, RestCaller
 from chaos.processes.directives import Directives
 from chaos.processes.observed import (
@@ -38,7 +38,7 @@ RECOVERED_SECONDS = 10.0
 USER = "u"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=sorted(BROKERS))
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=RESTARTABLE)
 async def installed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Topology]:

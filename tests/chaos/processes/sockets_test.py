@@ -14,7 +14,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from chaos.oracle import socket_faults, stream_faults
-from chaos.processes.brokers import BROKERS
+from chaos.processes.brokers import RESTARTABLE
 from chaos.processes.callers import RestCaller
 from chaos.processes.directives import Directives
 from chaos.processes.observed import (
@@ -38,7 +38,7 @@ MAPPING_SECONDS = 6
 MANY_PIECES = 12
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=sorted(BROKERS))
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=RESTARTABLE)
 async def installed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Topology]:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from chaos.processes.brokers import BROKERS
+from chaos.processes.brokers import RESTARTABLE
 from chaos.processes.observed import finally_
 from chaos.processes.topology import Kind, environment, topology
 from e2e.process import Server, cli, spawned
 
-pytestmark = pytest.mark.parametrize("transport", sorted(BROKERS))
+pytestmark = pytest.mark.parametrize("transport", RESTARTABLE)
 
 GATEWAY = cli("serve", Kind.GATEWAY.value)
 

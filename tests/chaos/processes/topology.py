@@ -172,6 +172,7 @@ class Topology:
         self._started += 1
         name = f"{kind.value}-{self._started}"
         given = environment(merged(self._settings_of(kind), settings or {}))
+        given |= self.served_by.variables
         given[agent_log.PATH_VARIABLE] = str(self._agent_log)
         server = await self._launch(kind, name, given)
         pod = Pod(kind, name, server, given)

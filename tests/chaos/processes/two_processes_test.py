@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from chaos.oracle import stream_faults
-from chaos.processes.brokers import BROKERS
+from chaos.processes.brokers import RESTARTABLE
 from chaos.processes.callers import RestCaller
 from chaos.processes.directives import Directives
 from chaos.processes.observed import begun, commits_of, eventually, urls
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 USER = "u"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=sorted(BROKERS))
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=RESTARTABLE)
 async def installed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Topology]:

@@ -21,8 +21,7 @@ class Outbox:
     """The sending side of one queue.
 
     SQS drops a copy without saying so, so this process remembers what it sent, and says so itself.
-    What another one sent it does not know: the same envelope SQS drops, and a request that was
-    admitted anew is a message of its own, which the ledger answers (ADR 0012).
+    Of what another one sent, a copy is dropped in silence (ADR 0012).
 
     Attributes:
         max_bytes: of the largest envelope, encoded as Protobuf.

@@ -59,21 +59,12 @@ def outgoing(envelope: Envelope, *, largest: int, dedup_id: str = "") -> Outgoin
         body=body.decode(),
         attributes=attributes,
         group=group_of(envelope.session_key),
-        dedup_id=dedup_id or _dedup_id(envelope),
+        dedup_id=dedup_id or envelope.dedup_id,
     )
     if message.size <= largest:
         return message
     packed = base64.b64encode(encode(envelope)).decode()
     return replace(message, body=packed, attributes={CONTENT_TYPE: PROTOBUF})
-
-
-def _dedup_id(envelope: Envelope) -> str:
-    """Name an envelope together with the moment its turn was admitted.
-
-    SQS drops a copy and says nothing, also long after the first one was done: a request that is
-    admitted anew, by another process, must not be one.
-    """
-    return digest("sqs", envelope.dedup_id, repr(envelope.enqueued_at))
 
 
 def group_of(session: SessionKey) -> str:

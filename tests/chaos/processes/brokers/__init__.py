@@ -13,13 +13,17 @@ from chaos.processes.brokers.port import (
     OpenCluster,
     Served,
 )
+from chaos.processes.brokers.sqs import one_sqs
 
-BROKERS: Mapping[str, OpenBroker] = {"kafka": one_kafka, "nats": one_nats}
+BROKERS: Mapping[str, OpenBroker] = {"kafka": one_kafka, "nats": one_nats, "sqs": one_sqs}
+# Those that can be ended and started with what they kept.
+RESTARTABLE = ("kafka", "nats")
 CLUSTERS: Mapping[str, OpenCluster] = {"kafka": three_kafka, "nats": three_nats}
 
 __all__ = [
     "BROKERS",
     "CLUSTERS",
+    "RESTARTABLE",
     "Block",
     "Broker",
     "Cluster",

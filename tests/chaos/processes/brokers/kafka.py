@@ -54,6 +54,7 @@ class KafkaBroker:
     name: str = "kafka"
     ills: tuple[Ill, ...] = tuple(Ill)
     short_leases: Block = field(default_factory=lambda: SHORT_LEASES)
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def through(self, proxy: TcpProxy) -> Block:
         return _kafka({"bootstrap_servers": f"127.0.0.1:{proxy.port}"})
@@ -80,6 +81,7 @@ class KafkaThree:
     settings: Block
     name: str = "kafka"
     short_leases: Block = field(default_factory=lambda: SHORT_LEASES)
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     async def replace_leader(self, queue: str, *, away: float) -> None:
         topic = self.settings["execution"]["queues"]["kafka"][f"{queue}_topic"]

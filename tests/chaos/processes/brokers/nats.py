@@ -45,6 +45,7 @@ class NatsBroker:
     name: str = "nats"
     ills: tuple[Ill, ...] = tuple(Ill)
     short_leases: Block = field(default_factory=lambda: SHORT_LEASES)
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def through(self, proxy: TcpProxy) -> Block:
         return _nats({"url": f"nats://127.0.0.1:{proxy.port}"})
@@ -71,6 +72,7 @@ class NatsThree:
     settings: Block
     name: str = "nats"
     short_leases: Block = field(default_factory=lambda: SHORT_LEASES)
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     async def replace_leader(self, queue: str, *, away: float) -> None:
         stream = self.settings["execution"]["queues"]["nats"][f"{queue}_stream"]

@@ -29,12 +29,14 @@ class Served(Protocol):
         address: where clients that need no proxy find it.
         settings: blocks with its address, and with names on it that nobody else uses.
         short_leases: blocks by which what a dead process held comes back soon.
+        variables: of its library's own, for the processes.
     """
 
     name: str
     address: str
     settings: Block
     short_leases: Block
+    variables: Mapping[str, str]
 
 
 @runtime_checkable
