@@ -67,6 +67,7 @@ class InMemoryQueue:
             raise PayloadTooLargeError(
                 f"The message is larger than {self._max_bytes} bytes", limit_bytes=self._max_bytes
             )
+        await asyncio.sleep(0)  # as a broker would: others run, and a cancelled sender stops here
         self._dispatcher.check_open()
         dedup_id = envelope.dedup_id
         now = self._clock.monotonic()
