@@ -17,10 +17,14 @@ from turnline.awssdk.errors import FAILURES, sorted_error
 from turnline.protocol.deadline import within
 
 if TYPE_CHECKING:
+    from types_aiobotocore_apigatewaymanagementapi.client import (  # pants: no-infer-dep
+        ApiGatewayManagementApiClient,
+    )
     from types_aiobotocore_dynamodb.client import DynamoDBClient  # pants: no-infer-dep
     from types_aiobotocore_sqs.client import SQSClient  # pants: no-infer-dep
 
 T = TypeVar("T")
+Service = Literal["apigatewaymanagementapi", "dynamodb", "sqs"]
 
 _CONNECT_SECONDS = 5.0
 
@@ -51,9 +55,11 @@ def open_client(
 def open_client(
     service: Literal["dynamodb"], options: AwsOptions
 ) -> "AbstractAsyncContextManager[DynamoDBClient]": ...
+@overload
 def open_client(
-    service: Literal["sqs", "dynamodb"], options: AwsOptions
-) -> AbstractAsyncContextManager[Any]:
+    service: Literal["apigatewaymanagementapi"], options: AwsOptions
+) -> "AbstractAsyncContextManager[ApiGatewayManagementApiClient]": ...
+def open_client(service: Service, options: AwsOptions) -> AbstractAsyncContextManager[Any]:
     """Open a client of one service; nothing is sent yet.
 
     Raises:
@@ -63,7 +69,7 @@ def open_client(
 
 
 @asynccontextmanager
-async def _opened(service: Literal["sqs", "dynamodb"], options: AwsOptions) -> AsyncIterator[Any]:
+async def _opened(service: Service, options: AwsOptions) -> AsyncIterator[Any]:
     config = AioConfig(
         connect_timeout=min(_CONNECT_SECONDS, options.request_seconds),
         read_timeout=options.request_seconds,

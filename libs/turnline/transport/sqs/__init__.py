@@ -4,6 +4,7 @@ from turnline.transport.sqs.options import QueueOptions, SqsOptions
 from turnline.transport.sqs.provisioner import SqsProvisioner, open_provisioner
 from turnline.transport.sqs.queue import SqsConsumer, SqsQueue
 from turnline.transport.sqs.transport import SqsTransport, open_transport
+from turnline.transport.sqs.triggered import TriggeredQueue
 
 __all__ = [
     "QueueOptions",
@@ -12,6 +13,7 @@ __all__ = [
     "SqsProvisioner",
     "SqsQueue",
     "SqsTransport",
+    "TriggeredQueue",
     "open_provisioner",
     "open_transport",
 ]

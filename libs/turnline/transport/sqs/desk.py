@@ -3,12 +3,13 @@
 One per queue, shared by its readers and their deliveries.
 """
 
+from typing import Protocol
+
 from turnline.errors import UndecodableError
 from turnline.protocol import Envelope
 from turnline.telemetry import get_logger
 from turnline.transport.sqs.dead_letters import SqsDeadLetters
 from turnline.transport.sqs.held import Held
-from turnline.transport.sqs.intake import Intake
 from turnline.transport.sqs.leases import Leases
 from turnline.transport.sqs.room import Room
 from turnline.transport.sqs.wire import envelope_of
@@ -16,11 +17,23 @@ from turnline.transport.sqs.wire import envelope_of
 _log = get_logger("transport")
 
 
+class Line(Protocol):
+    """Where what is held came from, with what stands behind it in its group."""
+
+    def settled(self, held: Held) -> None:
+        """Note that a message is gone."""
+        ...
+
+    async def return_followers(self, held: Held, seconds: float) -> None:
+        """Give back what stands behind a message, for more than `seconds`."""
+        ...
+
+
 class Desk:
     """The ways of a message from SQS's hands to its settlement."""
 
     def __init__(
-        self, *, name: str, intake: Intake, leases: Leases, letters: SqsDeadLetters, room: Room
+        self, *, name: str, intake: Line, leases: Leases, letters: SqsDeadLetters, room: Room
     ) -> None:
         self._name = name
         self._intake = intake

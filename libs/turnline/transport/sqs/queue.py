@@ -2,7 +2,8 @@
 
 import asyncio
 import uuid
-from typing import Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 from turnline.errors import TransportUnavailableError
 from turnline.protocol import Envelope
@@ -21,6 +22,7 @@ from turnline.transport.sqs.leases import Leases
 from turnline.transport.sqs.options import QueueOptions, SqsOptions
 from turnline.transport.sqs.outbox import Outbox
 from turnline.transport.sqs.room import Room
+from turnline.transport.sqs.triggered import TriggeredQueue
 
 
 class SqsQueue:
@@ -103,6 +105,21 @@ class SqsQueue:
     def consumer(self) -> "SqsConsumer":
         """Make a reader; readers are served in the order they began to wait."""
         return SqsConsumer(self._intake, self._desk)
+
+    def triggered(self, records: Sequence[Mapping[str, Any]]) -> TriggeredQueue:
+        """Take what an event source mapping handed to this process (`Records` of its event).
+
+        Raises:
+            KeyError: a record is none of SQS's.
+        """
+        return TriggeredQueue(
+            records,
+            name=self._queue.name,
+            queue=self,
+            leases=self._leases,
+            letters=self._letters,
+            room=self._room,
+        )
 
     async def stats(self) -> QueueStats:
         """Ask SQS, whose numbers are estimates.

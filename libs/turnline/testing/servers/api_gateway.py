@@ -1,0 +1,120 @@
+"""API Gateway's `@connections` for tests: what a function may do with the sockets of an API.
+
+Answers as documented: 200, 410 for a socket that is gone, 413 for more than 128 KB, and refusals
+that a test asks for.
+https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-how-to-call-websocket-api-connections.html
+"""
+
+import asyncio
+import json
+from collections import defaultdict, deque
+from typing import Any, Self
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from turnline.hosting import WebOptions, WebServer
+
+STAGE = "live"
+MAX_BYTES = 128 * 1024
+
+_ERRORS = {
+    403: "ForbiddenException",
+    410: "GoneException",
+    413: "PayloadTooLargeException",
+    429: "LimitExceededException",
+    500: "InternalServerErrorException",
+}
+
+
+class ApiGateway:
+    """The sockets of one WebSocket API; use as an async context manager.
+
+    Attributes:
+        frames: what each socket was sent, decoded, by its id.
+        calls: every id that was posted to, in order.
+    """
+
+    def __init__(self) -> None:
+        self.frames: dict[str, list[Any]] = {}
+        self.calls: list[str] = []
+        self._refusals: dict[str, deque[int]] = defaultdict(deque)
+        self._news = asyncio.Condition()
+        self._stop = asyncio.Event()
+        self._tasks = asyncio.TaskGroup()
+        route = Route(
+            f"/{STAGE}/@connections/{{name}}", self._answer, methods=["POST", "GET", "DELETE"]
+        )
+        self._web = WebServer(Starlette(routes=[route]), WebOptions(host="127.0.0.1", port=0))
+
+    @property
+    def url(self) -> str:
+        """The management endpoint."""
+        return f"http://127.0.0.1:{self._web.port}/{STAGE}"
+
+    async def __aenter__(self) -> Self:
+        await self._tasks.__aenter__()
+        self._tasks.create_task(self._web.run(self._stop))
+        await self._web.started.wait()
+        return self
+
+    async def __aexit__(self, *exc_info: Any) -> None:  # noqa: ANN401 - as it is given
+        self._stop.set()
+        await self._tasks.__aexit__(*exc_info)
+
+    def open(self, name: str) -> None:
+        """Hold a socket."""
+        self.frames[name] = []
+
+    def close(self, name: str) -> None:
+        """Hold it no longer; what it was sent is forgotten."""
+        self.frames.pop(name, None)
+
+    def refuse(self, name: str, *statuses: int) -> None:
+        """Answer the next posts to a socket with these statuses, one each."""
+        self._refusals[name].extend(statuses)
+
+    async def until(self, name: str, count: int, *, within: float = 30.0) -> list[Any]:
+        """Wait until a socket was sent so many frames; give them."""
+        async with asyncio.timeout(within), self._news:
+            await self._news.wait_for(lambda: len(self.frames.get(name, [])) >= count)
+        return self.frames[name]
+
+    async def until_done(self, name: str, *, within: float = 30.0) -> list[Any]:
+        """Wait until a socket was sent the end of a turn; give all its frames."""
+
+        def ended() -> bool:
+            frames = self.frames.get(name, [])
+            return any(f.get("done") or f.get("type") == "CHAT_RESPONSE" for f in frames)
+
+        async with asyncio.timeout(within), self._news:
+            await self._news.wait_for(ended)
+        return self.frames[name]
+
+    async def _answer(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        body = await request.body()
+        if request.method == "POST":
+            self.calls.append(name)
+            if waiting := self._refusals[name]:
+                return _error(waiting.popleft())
+        if name not in self.frames:
+            return _error(410)
+        if request.method == "DELETE":
+            self.close(name)
+            return Response(status_code=204)
+        if request.method == "GET":
+            return Response(b'{"connectedAt": "2026-01-01T00:00:00Z"}')
+        if len(body) > MAX_BYTES:
+            return _error(413)
+        async with self._news:
+            self.frames[name].append(json.loads(body))
+            self._news.notify_all()
+        return Response(status_code=200)
+
+
+def _error(status: int) -> Response:
+    headers = {"x-amzn-ErrorType": _ERRORS.get(status, "InternalServerErrorException")}
+    return Response(b'{"message": null}', status_code=status, headers=headers)

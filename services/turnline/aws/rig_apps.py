@@ -1,0 +1,89 @@
+"""For this room's tests: the files of an application, as they stand in a function's package."""
+
+from types import MappingProxyType
+
+AGENTS = '''
+"""Agents that note their starts, and do what their prompt says."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from turnline.agent import Turn, agent
+
+STARTS = Path(__file__).with_name("starts")
+
+
+@agent("tester")
+async def tester(turn: Turn) -> AsyncIterator[str]:
+    with STARTS.open("a") as starts:
+        starts.write(f"{turn.prompt}\\n")
+    what, _, rest = turn.prompt.partition(" ")
+    if what == "fail":
+        raise RuntimeError("not this time")
+    if what == "recover" and turn.attempt < 2:
+        raise RuntimeError("not this time")
+    if what == "stall" and turn.attempt < 2:
+        await asyncio.sleep(3600)
+    if what == "sleep":
+        await asyncio.sleep(float(rest))
+    if what == "count":
+        yield f"{len(turn.history) + 1} of {turn.user_id} {turn.scheduled_task_id}"
+        return
+    if what == "large":
+        yield "x" * int(rest)
+        return
+    for word in (rest or what).split():
+        yield f"{word} "
+'''
+
+VALIDATOR = '''
+"""Takes tokens that begin with `user-`, each its own user."""
+
+from turnline.auth import AuthValidator, ValidationResult
+
+
+class Tokens(AuthValidator):
+    def validate(self, token, context=None):
+        return ValidationResult(token.startswith("user-"), {"userId": token, "tags": ["x"]})
+'''
+
+APPS = MappingProxyType(
+    {
+        "agents": AGENTS,
+        "tokens": VALIDATOR,
+        "app_agent_runner": (
+            "import agents\n"
+            "from turnline.aws import ServerlessAgentRunner\n\n"
+            "handler = ServerlessAgentRunner.handle\n"
+        ),
+        "app_stream_runner": (
+            "import agents\n"
+            "from turnline.aws import ServerlessStreamAgentRunner\n\n"
+            "handler = ServerlessStreamAgentRunner.handle\n"
+        ),
+        "app_request_handler": (
+            "from turnline.aws import Lambda\n\n\n"
+            "@Lambda.register('/app', method='GET')\n"
+            "def app(event, context):\n"
+            "    return {'path': event['rawPath']}\n\n\n"
+            "handler = Lambda.handler\n"
+        ),
+        "app_response_handler": (
+            "from turnline.aws import ResponseHandler\n\nhandler = ResponseHandler.handle\n"
+        ),
+        "app_ws_connection_handler": (
+            "from tokens import Tokens\n"
+            "from turnline.aws import WebsocketConnectionHandler\n\n\n"
+            "@WebsocketConnectionHandler.register('status')\n"
+            "def status(msg):\n"
+            "    return {'up': True, 'who': msg['user_id']}\n\n\n"
+            "handler = WebsocketConnectionHandler.set_auth_validator(Tokens()).handler\n"
+        ),
+        "app_ws_authorizer": (
+            "from tokens import Tokens\n"
+            "from turnline.aws import APIGatewayAuthorizer\n\n"
+            "handler = APIGatewayAuthorizer(validator=Tokens()).handle\n"
+        ),
+    }
+)

@@ -1,0 +1,42 @@
+"""Puts the desk of client sockets together from settings and open connections."""
+
+from collections.abc import Callable
+
+from turnline.auth import AuthValidator
+from turnline.aws.custom_routes import registered
+from turnline.aws.sockets import SocketDesk, SocketOptions
+from turnline.config import Settings
+from turnline.frontdoor import Admission
+from turnline.gateway.custom import CustomRoutes
+from turnline.hosting import Backends
+
+# Below the 29 s that API Gateway waits for an integration.
+ROUTE_SECONDS = 27.0
+
+
+def socket_desk(
+    settings: Settings,
+    backends: Backends,
+    *,
+    validator: AuthValidator | None,
+    accepting: Callable[[], bool] = lambda: True,
+) -> SocketDesk:
+    """Make the desk."""
+    return SocketDesk(
+        connections=backends.stores.connections,
+        replies=backends.stores.replies,
+        admission=Admission(
+            queue=backends.transport.input,
+            replies=backends.stores.replies,
+            sessions=backends.stores.sessions,
+            clock=backends.clock,
+            accepting=accepting,
+        ),
+        routes=CustomRoutes(registered(), timeout=ROUTE_SECONDS),
+        validator=validator,
+        options=SocketOptions(
+            chat_route=settings.websocket_api.chat_route,
+            streams=settings.execution.mode == "stream",
+            turn_timeout=settings.execution.turn_timeout,
+        ),
+    )
