@@ -1,16 +1,17 @@
 """One reader of one reply's stream, from any position and in any process."""
 
-from collections import deque
 from collections.abc import Awaitable, Callable
 
 from turnline.errors import StoreUnavailableError
-from turnline.protocol import Chunk, Position
+from turnline.protocol import Position
 from turnline.store.dynamodb.items import Item, expired, whole
 from turnline.store.dynamodb.poll import Poll
 from turnline.store.dynamodb.reply_head import ReplyHead, chunk_name, from_item
 from turnline.store.dynamodb.segments import decode_segment
 from turnline.store.dynamodb.table import Table
-from turnline.store.ports import Gap, StoredReply, StreamItem
+from turnline.store.ports import StoredReply, StreamItem
+from turnline.store.stream_place import StreamPlace
+from turnline.store.unread import Unread
 
 ITEMS_IN_ONE_READ = 16
 
@@ -33,9 +34,8 @@ class ReplyReader:
         self._poll = poll
         self._token = token
         self._read_end = read_end
-        self._attempt, self._index = after.attempt, after.index
-        self._chunks: deque[Chunk] = deque()
-        self._reply: StoredReply | None = None
+        self._place = StreamPlace(after)
+        self._unread = Unread(self._place)
         # The look behind which nothing is left to read; None when there may be more.
         self._seen: int | None = None
         self._entered = False
@@ -48,40 +48,13 @@ class ReplyReader:
 
     async def __anext__(self) -> StreamItem:
         while not self._over:
-            item = self._next()
+            item = self._unread.next()
+            if isinstance(item, StoredReply):
+                self._over = True
             if item is not None:
                 return item
             await self._read()
         raise StopAsyncIteration
-
-    def _next(self) -> StreamItem | None:
-        while self._chunks:
-            chunk = self._chunks[0]
-            if chunk.attempt > self._attempt:
-                self._attempt, self._index = chunk.attempt, -1
-            gap = self._gap_before(chunk.index)
-            if gap is not None:
-                return gap
-            self._index = chunk.index
-            return self._chunks.popleft()
-        return self._end(self._reply) if self._reply is not None else None
-
-    def _gap_before(self, index: int) -> Gap | None:
-        first = self._index + 1
-        if index <= first:
-            return None
-        self._index = index - 1
-        return Gap(attempt=self._attempt, first=first, last=index - 1)
-
-    def _end(self, reply: StoredReply) -> StreamItem:
-        if reply.attempt > self._attempt:
-            self._attempt, self._index = reply.attempt, -1
-        if reply.attempt == self._attempt:
-            gap = self._gap_before(reply.chunk_count)
-            if gap is not None:
-                return gap
-        self._over = True
-        return reply
 
     async def _read(self) -> None:
         """Fetch what comes next, once there is reason to look."""
@@ -101,8 +74,10 @@ class ReplyReader:
         self._finished = head.kind is not None
         try:
             more = await self._fetch(head)
-            if not more and not self._chunks and head.kind is not None:
-                self._reply = await self._read_end(self._token, head)
+            if not more and not self._unread and head.kind is not None:
+                reply = await self._read_end(self._token, head)
+                if reply is not None:
+                    self._unread.finish(reply)
         except StoreUnavailableError:
             # Waited through, as every outage here: the next look tells when it is over.
             more = False
@@ -110,9 +85,9 @@ class ReplyReader:
 
     async def _fetch(self, head: ReplyHead) -> bool:
         """Read chunks behind the position, some at a time; gives whether there may be more."""
-        if head.attempt == 0 or head.attempt < self._attempt:
+        if head.attempt == 0 or head.attempt < self._place.attempt:
             return False
-        after = self._index if head.attempt == self._attempt else -1
+        after = self._place.index if head.attempt == self._place.attempt else -1
         after = max(after, head.floor - 1)
         if after >= head.last:
             return False
@@ -122,8 +97,8 @@ class ReplyReader:
         for _, raw, _ in whole(items):
             for chunk in decode_segment(head.attempt, raw):
                 if chunk.index > after:
-                    self._chunks.append(chunk)
-        return bool(self._chunks)
+                    self._unread.add(chunk)
+        return bool(self._unread)
 
     def _known(self, item: Item | None) -> ReplyHead | None:
         if item is None or expired(item, self._table.clock.time()):

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from turnline.protocol import Position
 from turnline.store.memory.chunk_log import ChunkLog
-from turnline.store.ports import Gap, StoredReply, StreamItem
+from turnline.store.ports import StoredReply, StreamItem
+from turnline.store.stream_place import StreamPlace
 
 _ITEMS_IN_A_ROW = 256
 
@@ -70,7 +71,7 @@ class ReplyReader:
 
     def __init__(self, watch: ReplyWatch, after: Position) -> None:
         self._watch = watch
-        self._attempt, self._index = after.attempt, after.index
+        self._at = StreamPlace(after)
         self._log: ChunkLog | None = None
         self._place = 0
         self._in_a_row = 0
@@ -100,7 +101,7 @@ class ReplyReader:
 
     def _next(self, record: ReplyRecord) -> StreamItem | None:
         log, reply = record.log, record.reply
-        if log is not None and log.attempt >= self._attempt:
+        if log is not None and log.attempt >= self._at.attempt:
             item = self._next_of(log)
             if item is not None:
                 return item
@@ -111,37 +112,23 @@ class ReplyReader:
             self._enter(log)
         found = log.read(self._place)
         # A reader may stand ahead of what was stored when it came.
-        while found is not None and found[1].index <= self._index:
+        while found is not None and found[1].index <= self._at.index:
             found = log.read(found[0] + 1)
         if found is None:
             return None
         place, chunk = found
-        gap = self._gap_before(chunk.index)
+        gap = self._at.gap_before(chunk.index)
         if gap is not None:
             return gap
-        self._place, self._index = place + 1, chunk.index
+        self._place, self._at.index = place + 1, chunk.index
         return chunk
 
     def _enter(self, log: ChunkLog) -> None:
-        self._move_to(log.attempt)
-        self._log, self._place = log, log.place_after(self._index)
-
-    def _move_to(self, attempt: int) -> None:
-        if attempt > self._attempt:
-            self._attempt, self._index = attempt, -1
-
-    def _gap_before(self, index: int) -> Gap | None:
-        first = self._index + 1
-        if index <= first:
-            return None
-        self._index = index - 1
-        return Gap(attempt=self._attempt, first=first, last=index - 1)
+        self._at.enter(log.attempt)
+        self._log, self._place = log, log.place_after(self._at.index)
 
     def _end(self, reply: StoredReply) -> StreamItem:
-        self._move_to(reply.attempt)
-        if reply.attempt == self._attempt:
-            gap = self._gap_before(reply.chunk_count)
-            if gap is not None:
-                return gap
+        if gap := self._at.gap_before_end(reply):
+            return gap
         self._ended = True
         return reply

@@ -1,11 +1,12 @@
 """One reader of one reply's stream, from any position and in any process."""
 
-from collections import deque
 from weakref import finalize
 
-from turnline.protocol import Chunk, Position
+from turnline.protocol import Position
 from turnline.store.encoding import decode_chunk, decode_reply
-from turnline.store.ports import Gap, StoredReply, StreamItem
+from turnline.store.ports import StoredReply, StreamItem
+from turnline.store.stream_place import StreamPlace
+from turnline.store.unread import Unread
 from turnline.store.valkey.commands import Commands
 from turnline.store.valkey.keys import ReplyNames
 from turnline.store.valkey.listener import Listener, Watch
@@ -27,9 +28,8 @@ class ReplyReader:
         self._commands = commands
         self._listener = listener
         self._names = names
-        self._attempt, self._index = after.attempt, after.index
-        self._chunks: deque[Chunk] = deque()
-        self._reply: StoredReply | None = None
+        self._place = StreamPlace(after)
+        self._unread = Unread(self._place)
         self._watch: Watch | None = None
         self._dropped: finalize[[Watch], ReplyReader] | None = None
         # The watch's version when all there was had been read; None when there may be more.
@@ -43,40 +43,13 @@ class ReplyReader:
 
     async def __anext__(self) -> StreamItem:
         while not self._over:
-            item = self._next()
+            item = self._unread.next()
+            if isinstance(item, StoredReply):
+                self._leave()
             if item is not None:
                 return item
             await self._read()
         raise StopAsyncIteration
-
-    def _next(self) -> StreamItem | None:
-        while self._chunks:
-            chunk = self._chunks[0]
-            if chunk.attempt > self._attempt:
-                self._attempt, self._index = chunk.attempt, -1
-            gap = self._gap_before(chunk.index)
-            if gap is not None:
-                return gap
-            self._index = chunk.index
-            return self._chunks.popleft()
-        return self._end(self._reply) if self._reply is not None else None
-
-    def _gap_before(self, index: int) -> Gap | None:
-        first = self._index + 1
-        if index <= first:
-            return None
-        self._index = index - 1
-        return Gap(attempt=self._attempt, first=first, last=index - 1)
-
-    def _end(self, reply: StoredReply) -> StreamItem:
-        if reply.attempt > self._attempt:
-            self._attempt, self._index = reply.attempt, -1
-        if reply.attempt == self._attempt:
-            gap = self._gap_before(reply.chunk_count)
-            if gap is not None:
-                return gap
-        self._leave()
-        return reply
 
     def _enter(self) -> Watch:
         watch = self._watch = self._listener.enter(self._names.changed)
@@ -99,16 +72,21 @@ class ReplyReader:
             await watch.change(self._seen)
         version = watch.version
         known, end, entries = await self._commands.run(
-            READ, self._names[:2], self._attempt, self._index, CHUNKS_IN_ONE_READ
+            READ,
+            self._names[:2],
+            self._place.attempt,
+            self._place.index,
+            CHUNKS_IN_ONE_READ,
         )
         # After a full read there is more, whether or not anything happens.
         self._seen = version if len(entries) < CHUNKS_IN_ONE_READ else None
         for entry_id, (_, body) in entries:
             attempt, _, place = entry_id.partition(b"-")
-            self._chunks.append(decode_chunk(int(attempt), int(place) - 1, body))
+            self._unread.add(decode_chunk(int(attempt), int(place) - 1, body))
         if end is not None:
             self._finished = True
-            self._reply = decode_reply(end) if end else None
+            if end:
+                self._unread.finish(decode_reply(end))
         elif self._finished and not known:
             # It expired while it was read.
             self._leave()

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError
 from turnline.errors import FencedError, TransportUnavailableError, TurnlineError
 from turnline.protocol.clock import Clock
 from turnline.telemetry import get_logger
-from turnline.transport.kafka.background import Background
+from turnline.transport.background import Background
 from turnline.transport.kafka.commits import Commits
 from turnline.transport.kafka.held import Held
 from turnline.transport.kafka.holding import Holding, Lane, Prepared, Record

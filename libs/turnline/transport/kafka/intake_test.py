@@ -9,7 +9,7 @@ import pytest
 from turnline.errors import FencedError
 from turnline.testing.clock import FakeClock
 from turnline.testing.conformance.transport.envelopes import request
-from turnline.transport.kafka.background import Background
+from turnline.transport.background import Background
 from turnline.transport.kafka.holding import Holding, Lane, Prepared, Record
 from turnline.transport.kafka.intake import Intake
 from turnline.transport.kafka.member import Member, MemberEvents

@@ -13,8 +13,8 @@ from turnline.protocol import Envelope
 from turnline.protocol.clock import Clock
 from turnline.protocol.codec import encode, headers
 from turnline.telemetry import get_logger
+from turnline.transport.background import Background
 from turnline.transport.kafka.admin import Admin
-from turnline.transport.kafka.background import Background
 from turnline.transport.kafka.errors import unavailable
 from turnline.transport.kafka.keys import group_of, record_key
 from turnline.transport.kafka.options import KafkaOptions, QueueOptions

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from turnline.transport.background import Background
 from turnline.transport.kafka.admin import Admin
-from turnline.transport.kafka.background import Background
 from turnline.transport.kafka.producer import ConfirmedProducer
 from turnline.transport.kafka.reader import LogReader
 from turnline.transport.port import Bookkeeping

@@ -10,9 +10,9 @@ from confluent_kafka import Consumer
 from turnline.config import Settings
 from turnline.protocol.clock import Clock
 from turnline.telemetry import get_logger
+from turnline.transport.background import Background
 from turnline.transport.kafka import provision
 from turnline.transport.kafka.admin import Admin
-from turnline.transport.kafka.background import Background
 from turnline.transport.kafka.bookkeeping import LocalBookkeeping
 from turnline.transport.kafka.clients import (
     admin_config,
