@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
+from chaos.processes.brokers.one_server import OneServer
 from chaos.processes.brokers.port import Block, Broker, Cluster, Ill
 from turnline.config import Settings
 from turnline.protocol.clock import SystemClock
@@ -44,32 +45,16 @@ SHORT_LEASES = _kafka(
 
 
 @dataclass(slots=True)
-class KafkaBroker:
+class KafkaBroker(OneServer):
     """One broker; see `Broker`."""
 
-    server: KafkaServer
-    address: str
-    settings: Block
-    proxies: Mapping[str, TcpProxy]
     name: str = "kafka"
     ills: tuple[Ill, ...] = tuple(Ill)
     short_leases: Block = field(default_factory=lambda: SHORT_LEASES)
-    variables: Mapping[str, str] = field(default_factory=dict)
 
     def through(self, proxy: TcpProxy) -> Block:
+        """See `Broker`."""
         return _kafka({"bootstrap_servers": f"127.0.0.1:{proxy.port}"})
-
-    async def start(self) -> None:
-        await self.server.start()
-
-    async def stop(self, *, hard: bool) -> None:
-        await asyncio.to_thread(self.server.kill if hard else self.server.stop)
-
-    def freeze(self) -> None:
-        self.server.freeze()
-
-    def thaw(self) -> None:
-        self.server.thaw()
 
 
 @dataclass(slots=True)

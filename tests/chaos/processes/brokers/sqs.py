@@ -1,13 +1,13 @@
 """SQS, as an emulator has it, which forgets everything when it ends: so it is never ended here."""
 
-import asyncio
 import uuid
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
 
+from chaos.processes.brokers.one_server import OneServer
 from chaos.processes.brokers.port import Block, Broker, Ill
 from turnline.config import Settings
 from turnline.protocol.clock import SystemClock
@@ -39,32 +39,16 @@ SHORT_LEASES = _queues({"sqs": {"visibility_timeout": 3, "retry_backoff": 0.2}})
 
 
 @dataclass(slots=True)
-class SqsBroker:
+class SqsBroker(OneServer):
     """One server; see `Broker`."""
 
-    server: ElasticMqServer
-    address: str
-    settings: Block
-    proxies: Mapping[str, TcpProxy]
     name: str = "sqs"
     ills: tuple[Ill, ...] = (Ill.FREEZE, Ill.CUT, Ill.STALL, Ill.DEAF)
     short_leases: Block = field(default_factory=lambda: SHORT_LEASES)
-    variables: Mapping[str, str] = field(default_factory=lambda: CREDENTIALS)
 
     def through(self, proxy: TcpProxy) -> Block:
+        """See `Broker`."""
         return _queues({"sqs": {"endpoint_url": f"http://127.0.0.1:{proxy.port}"}})
-
-    async def start(self) -> None:
-        await self.server.start()
-
-    async def stop(self, *, hard: bool) -> None:
-        await asyncio.to_thread(self.server.kill if hard else self.server.stop)
-
-    def freeze(self) -> None:
-        self.server.freeze()
-
-    def thaw(self) -> None:
-        self.server.thaw()
 
 
 @asynccontextmanager
@@ -76,7 +60,7 @@ async def one_sqs(proxied: Iterable[str], *, partitions: int) -> AsyncIterator[B
         proxies = {kind: await stack.enter_async_context(TcpProxy(server.port)) for kind in proxied}
         settings = _settings(server.url)
         await _provision(settings)
-        yield SqsBroker(server, server.url, settings, proxies)
+        yield SqsBroker(server, server.url, settings, proxies, CREDENTIALS)
 
 
 async def _provision(settings: Block) -> None:
