@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping
 
 import nats
+from aiobotocore.session import get_session
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from nats.js.api import ConsumerConfig, RetentionPolicy, StreamConfig
@@ -78,7 +79,38 @@ def _kafka_round_trip(bootstrap: str) -> float:
     return percentile(seconds, 0.5)
 
 
+async def sqs_round_trip(url: str) -> float:
+    """Median seconds of a message with its confirmation, a receive, and a confirmed delete."""
+    client = get_session().create_client(
+        "sqs",
+        region_name="eu-west-1",
+        endpoint_url=url,
+        aws_access_key_id="bench",
+        aws_secret_access_key="bench",
+    )
+    async with client as sqs:
+        made = await sqs.create_queue(
+            QueueName=f"raw{uuid.uuid4().hex[:8]}.fifo", Attributes={"FifoQueue": "true"}
+        )
+        queue = made["QueueUrl"]
+        seconds = []
+        for number in range(ROUND_TRIPS):
+            started = time.perf_counter()
+            await sqs.send_message(
+                QueueUrl=queue,
+                MessageBody=_BODY.decode(),
+                MessageGroupId="raw",
+                MessageDeduplicationId=str(number),
+            )
+            (message,) = (await sqs.receive_message(QueueUrl=queue, WaitTimeSeconds=10))["Messages"]
+            await sqs.delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
+            seconds.append(time.perf_counter() - started)
+        await sqs.delete_queue(QueueUrl=queue)
+    return percentile(seconds, 0.5)
+
+
 ROUND_TRIP: Mapping[str, Callable[[str], Awaitable[float]]] = {
     "kafka": kafka_round_trip,
     "nats": nats_round_trip,
+    "sqs": sqs_round_trip,
 }

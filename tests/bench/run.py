@@ -60,14 +60,14 @@ def median_of(runs: list[Figures]) -> Figures:
     return {name: round(statistics.median(run[name] for run in runs), 2) for name in runs[0]}
 
 
-def machine() -> dict[str, object]:
-    """Say what the figures were measured on."""
+def machine(durability: str = "none (in_memory)") -> dict[str, object]:
+    """Say what the figures were measured on, and what would have outlived a crash."""
     return {
         "cpus": os.cpu_count(),
         "memory_mib": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20,
         "python": platform.python_version(),
         "system": platform.platform(),
-        "durability": "none (in_memory)",
+        "durability": durability,
         "load": [round(value, 2) for value in os.getloadavg()],
     }
 
@@ -79,6 +79,7 @@ def conditions(case: Case) -> dict[str, object]:
 
 async def run(asked: Asked) -> dict[str, object]:
     """Measure the cases, both systems in turn in each round."""
+    print(json.dumps(machine()))
     peer = peer_command(asked.peer_python)
     results: dict[str, dict[str, Figures]] = {}
     cases = [case for case in CASES if asked.only.lower() in case.name.lower()]
@@ -129,7 +130,6 @@ def play(description: str | None, run: Run, transports: Collection[str] = ()) ->
         usual = next(iter(transports))
         parser.add_argument("--transport", choices=tuple(transports), default=usual)
     arguments = parser.parse_args()
-    print(json.dumps(machine()))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         report = runner.run(run(_asked(arguments)))
     if arguments.json:
