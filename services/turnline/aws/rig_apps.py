@@ -80,6 +80,31 @@ APPS = MappingProxyType(
             "    return {'up': True, 'who': msg['user_id']}\n\n\n"
             "handler = WebsocketConnectionHandler.set_auth_validator(Tokens()).handler\n"
         ),
+        "ecs_io": (
+            "from tokens import Tokens\n"
+            "from turnline.aws import AWSWebsocketAPI, ECSIOHandler\n\n\n"
+            "@AWSWebsocketAPI.register('status')\n"
+            "async def status(msg):\n"
+            "    return {'up': True, 'who': msg['user_id']}\n\n\n"
+            "if __name__ == '__main__':\n"
+            "    ECSIOHandler.run(auth_validator=Tokens())\n"
+        ),
+        "ecs_runner": (
+            "import agents\n"
+            "from turnline.aws import ECSAgentRunner\n\n"
+            "if __name__ == '__main__':\n"
+            "    ECSAgentRunner.run()\n"
+        ),
+        "ecs_output": (
+            "from turnline.aws import ECSOutputConsumer\n\n"
+            "if __name__ == '__main__':\n"
+            "    ECSOutputConsumer.run()\n"
+        ),
+        "ecs_sockets": (
+            "from turnline.aws import AWSWebsocketAPI\n\n"
+            "if __name__ == '__main__':\n"
+            "    AWSWebsocketAPI.run()\n"
+        ),
         "app_ws_authorizer": (
             "from tokens import Tokens\n"
             "from turnline.aws import APIGatewayAuthorizer\n\n"
