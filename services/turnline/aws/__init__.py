@@ -10,12 +10,26 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from turnline.aws.agent_runner import ServerlessAgentRunner, ServerlessStreamAgentRunner
     from turnline.aws.authorizer import APIGatewayAuthorizer
+    from turnline.aws.ecs import (
+        AWSRestAPI,
+        AWSWebsocketAPI,
+        ECSAgentRunner,
+        ECSIOHandler,
+        ECSOutputConsumer,
+        ECSStreamAgentRunner,
+    )
     from turnline.aws.request_handler import Lambda
     from turnline.aws.response_handler import ResponseHandler
     from turnline.aws.websocket_handler import WebsocketConnectionHandler
 
 __all__ = [
     "APIGatewayAuthorizer",
+    "AWSRestAPI",
+    "AWSWebsocketAPI",
+    "ECSAgentRunner",
+    "ECSIOHandler",
+    "ECSOutputConsumer",
+    "ECSStreamAgentRunner",
     "Lambda",
     "ResponseHandler",
     "ServerlessAgentRunner",
@@ -26,6 +40,12 @@ __all__ = [
 _LOADED_BY_NAME = MappingProxyType(
     {
         "APIGatewayAuthorizer": "turnline.aws.authorizer",
+        "AWSRestAPI": "turnline.aws.ecs",
+        "AWSWebsocketAPI": "turnline.aws.ecs",
+        "ECSAgentRunner": "turnline.aws.ecs",
+        "ECSIOHandler": "turnline.aws.ecs",
+        "ECSOutputConsumer": "turnline.aws.ecs",
+        "ECSStreamAgentRunner": "turnline.aws.ecs",
         "Lambda": "turnline.aws.request_handler",
         "ResponseHandler": "turnline.aws.response_handler",
         "ServerlessAgentRunner": "turnline.aws.agent_runner",
