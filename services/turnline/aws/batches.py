@@ -18,7 +18,7 @@ from turnline.transport.sqs import SqsQueue, TriggeredQueue
 MakeLoop = Callable[[Backends], ConsumeLoop]
 
 # What is needed after the last moment of work: to stop it, give up its claim and hand it back.
-_RESERVE_SECONDS = 1.5
+_RESERVE_SECONDS = 2.5
 _RESERVED_SHARE = 0.3
 # How long a worker may take from its settlement to its end.
 _SETTLED_SECONDS = 0.5

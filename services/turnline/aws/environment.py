@@ -74,6 +74,10 @@ class Environment:
         answer = asyncio.run_coroutine_threadsafe(self._answer(event, seconds), self._loop)
         return answer.result()
 
+    def join(self, seconds: float) -> None:
+        """Wait until the loop has ended, for `seconds` at most."""
+        self._thread.join(seconds)
+
     async def _answer(self, event: Event, seconds: float) -> Any:  # noqa: ANN401 - any JSON
         return await self._invocation(event, seconds)
 

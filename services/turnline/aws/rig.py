@@ -29,6 +29,7 @@ from turnline.testing.servers.event_source import EventSource
 from turnline.testing.servers.lambda_runtime import LambdaFunction
 from turnline.transport.sqs import QueueOptions, SqsOptions, provision
 from turnline.transport.sqs.api import SqsApi
+from turnline.transport.sqs.wire import Outgoing
 
 REGION = "eu-west-1"
 ACCOUNT = "000000000000"
@@ -100,6 +101,14 @@ class Cloud:
         """Give messages on a queue: waiting, and out."""
         async with _api(self.sqs_url) as api:
             return await api.counts(url)
+
+    async def send_plain(self, url: str, body: object, *, group: str) -> None:
+        """Send a body as EventBridge Scheduler does: with no attributes."""
+        message = Outgoing(
+            body=json.dumps(body), attributes={}, group=group, dedup_id=secrets.token_hex(8)
+        )
+        async with _api(self.sqs_url) as api:
+            await api.send(url, message)
 
     async def until_empty(self, url: str, *, within: float = 30.0) -> None:
         """Wait until a queue holds nothing."""

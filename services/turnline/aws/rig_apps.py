@@ -6,6 +6,7 @@ AGENTS = '''
 """Agents that note their starts, and do what their prompt says."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -35,6 +36,13 @@ async def tester(turn: Turn) -> AsyncIterator[str]:
         return
     for word in (rest or what).split():
         yield f"{word} "
+
+
+@agent("blocker")
+def blocker(turn: Turn) -> str:
+    if turn.attempt < 2:
+        time.sleep(3600)
+    return "then answer "
 '''
 
 VALIDATOR = '''

@@ -133,17 +133,37 @@ async def test_a_sandbox_killed_in_a_turn_costs_a_lease_and_history_holds_the_tu
     assert took < 20
 
 
+@pytest.mark.parametrize("agent", ["tester", "blocker"])
 async def test_a_turn_that_cannot_end_in_time_is_handed_back_before_the_sandbox_dies(
-    cloud: Cloud,
+    cloud: Cloud, agent: str
 ) -> None:
     async with pipeline(cloud, timeout=8.0) as parts:
-        request_id = await post(parts.handler, "stall then answer", "s")
+        request_id = await post(parts.handler, "stall then answer", "s", agent=agent)
         got = await answer(parts.handler, request_id)
 
     assert got["result"] == "then answer "
     assert not any(isinstance(error, FunctionTimeoutError) for error in parts.source.broken)
     assert parts.source.failed[0] == [parts.source.events[0]["Records"][0]["messageId"]]
     assert len(await cloud.history("s")) == 1
+
+
+async def test_a_scheduled_occurrence_that_brings_no_metadata_runs_once(cloud: Cloud) -> None:
+    body = {
+        "prompt": "count",
+        "session_id": "s",
+        "request_id": "occurrence-1",
+        "user_id": "u1",
+        "scheduled_task_id": "task-7",
+        "scheduled_time": "2026-11-30T12:00:00Z",
+    }
+    async with pipeline(cloud) as parts:
+        await cloud.send_plain(cloud.input_url, body, group="s")
+        got = await answer(parts.handler, "occurrence-1")
+        await cloud.send_plain(cloud.input_url, body, group="s")
+        await cloud.until_empty(cloud.input_url)
+
+    assert (got["status"], got["result"]) == (200, "1 of u1 task-7")
+    assert cloud.starts == ["count"]
 
 
 async def test_an_environment_is_used_again_with_what_it_has_open(cloud: Cloud) -> None:
