@@ -7,7 +7,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from turnline.aws.rig import Cloud, body_of, http_event
+from turnline.testing.servers.dynamodb import DynamoDbServer
+from turnline.testing.servers.elasticmq import ElasticMqServer
 from turnline.testing.servers.lambda_runtime import LambdaFunction
+from turnline.testing.servers.tcp_proxy import TcpProxy
 
 
 @pytest.fixture
@@ -159,3 +162,32 @@ async def test_paths_methods_and_bodies_that_are_wrong_are_refused_as_everywhere
     assert [each["statusCode"] for each in told] == [200, 404, 405, 422, 400, 200]
     assert body_of(told[0]) == {"path": "/app"}
     assert all("error" in body_of(each)["detail"] for each in told[1:3])
+
+
+async def test_a_sandbox_that_thaws_with_dead_connections_answers_as_before(
+    cloud: Cloud, sqs: ElasticMqServer, dynamodb: DynamoDbServer
+) -> None:
+    async with TcpProxy(sqs.port) as queues, TcpProxy(dynamodb.port) as tables:
+        tables_url = f"http://127.0.0.1:{tables.port}"
+        more = {
+            "AK_EXECUTION__QUEUES__SQS__ENDPOINT_URL": f"http://127.0.0.1:{queues.port}",
+            "AK_EXECUTION__RESPONSE_STORE__DYNAMODB__ENDPOINT_URL": tables_url,
+            "AK_SESSION__DYNAMODB__ENDPOINT_URL": tables_url,
+        }
+        async with cloud.function("app_request_handler", more=more) as handler:
+            answers = []
+            for number in range(4):
+                event = http_event(
+                    "POST",
+                    body={"prompt": "x", "session_id": f"s{number}"},
+                    headers={"prefer": "respond-async"},
+                )
+                answers.append(await handler.invoke(event))
+                handler.freeze()
+                queues.cut()
+                tables.cut()
+                handler.thaw()
+            sandboxes = handler.sandboxes
+
+    assert [answer["statusCode"] for answer in answers] == [202] * 4
+    assert sandboxes == 1

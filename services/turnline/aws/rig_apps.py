@@ -26,13 +26,10 @@ async def tester(turn: Turn) -> AsyncIterator[str]:
         raise RuntimeError("not this time")
     if what == "stall" and turn.attempt < 2:
         await asyncio.sleep(3600)
-    if what == "sleep":
-        await asyncio.sleep(float(rest))
+    while what == "meet" and len(STARTS.read_text().splitlines()) < int(rest):
+        await asyncio.sleep(0.05)
     if what == "count":
         yield f"{len(turn.history) + 1} of {turn.user_id} {turn.scheduled_task_id}"
-        return
-    if what == "large":
-        yield "x" * int(rest)
         return
     for word in (rest or what).split():
         yield f"{word} "

@@ -89,6 +89,26 @@ async def test_a_session_stops_at_its_first_failure_and_others_go_on(cloud: Clou
     assert (await cloud.counts(cloud.output_url))[0] == 1
 
 
+async def test_sessions_of_a_batch_run_side_by_side(cloud: Cloud) -> None:
+    async with cloud.function("app_request_handler") as handler:
+        for number in range(4):
+            await post(handler, "meet 4", f"s{number}")
+    async with cloud.function("app_agent_runner") as runner, asyncio.TaskGroup() as tasks:
+        source = EventSource(
+            cloud.input_url,
+            endpoint=cloud.sqs_url,
+            invoke=runner.invoke,
+            batch_size=10,
+            concurrency=1,
+        )
+        polling = tasks.create_task(source.run())
+        await cloud.until_empty(cloud.input_url, within=60.0)
+        polling.cancel()
+
+    assert len(cloud.starts) == 4
+    assert len(source.events[0]["Records"]) == 4
+
+
 async def test_a_turn_that_fails_once_is_tried_again_and_the_order_of_its_session_kept(
     cloud: Cloud,
 ) -> None:

@@ -24,7 +24,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from turnline.hosting import WebOptions, WebServer
-from turnline.testing.servers.process import end
+from turnline.testing.servers.process import end, freeze
 
 _VERSION = "2018-06-01"
 _START_SECONDS = 90.0
@@ -103,6 +103,16 @@ class Sandbox:
             raise FunctionTimeoutError(f"after {timeout:g} s") from error
         finally:
             self._answers.pop(name, None)
+
+    def freeze(self) -> None:
+        """Stop the process where it is, with its sockets open."""
+        assert self._process is not None
+        freeze(self._process)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
 
     async def kill(self) -> None:
         """Kill the process, and close its Runtime API."""
@@ -265,6 +275,16 @@ class LambdaFunction:
             self._busy.discard(sandbox)
             if sandbox.alive:
                 self._idle.append(sandbox)
+
+    def freeze(self) -> None:
+        """Stop idle sandboxes where they are, as Lambda does between invocations."""
+        for sandbox in self._idle:
+            sandbox.freeze()
+
+    def thaw(self) -> None:
+        """Let them go on."""
+        for sandbox in self._idle:
+            sandbox.thaw()
 
     async def kill_busy(self) -> None:
         """Kill the sandboxes that are at work, as Lambda does with one that is out of memory."""
