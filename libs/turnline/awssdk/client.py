@@ -17,8 +17,8 @@ from turnline.awssdk.errors import FAILURES, sorted_error
 from turnline.protocol.deadline import within
 
 if TYPE_CHECKING:
-    from types_aiobotocore_apigatewaymanagementapi.client import (  # pants: no-infer-dep
-        ApiGatewayManagementApiClient,
+    from types_aiobotocore_apigatewaymanagementapi.client import (
+        ApiGatewayManagementApiClient,  # pants: no-infer-dep
     )
     from types_aiobotocore_dynamodb.client import DynamoDBClient  # pants: no-infer-dep
     from types_aiobotocore_sqs.client import SQSClient  # pants: no-infer-dep

@@ -21,8 +21,8 @@ from turnline.hosting import Backends, Backoff
 from turnline.push import ConnectionPush, Frame, PushSignals, UserPush
 
 if TYPE_CHECKING:
-    from types_aiobotocore_apigatewaymanagementapi.client import (  # pants: no-infer-dep
-        ApiGatewayManagementApiClient,
+    from types_aiobotocore_apigatewaymanagementapi.client import (
+        ApiGatewayManagementApiClient,  # pants: no-infer-dep
     )
 
 _TRIES = 4
