@@ -246,7 +246,7 @@ async def test_the_push_endpoint_reaches_a_user_wherever_their_sockets_are() -> 
             )
             metrics = (await client.get("/metrics")).text
 
-    assert answer.json() == {"status": "SUCCESS", "reached": 1}
+    assert answer.json() == {"status": "SUCCESS", "reached": 1, "held": False}
     assert frames == [{"n": 1}, {"n": 2}]
     assert nobody.json() == {"status": "SUCCESS", "reached": 0}
     assert 'turnline_frames_pushed_total{result="held"} 1.0' in metrics
