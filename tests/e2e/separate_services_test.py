@@ -248,7 +248,7 @@ async def test_the_push_endpoint_reaches_a_user_wherever_their_sockets_are() -> 
 
     assert answer.json() == {"status": "SUCCESS", "reached": 1, "held": False}
     assert frames == [{"n": 1}, {"n": 2}]
-    assert nobody.json() == {"status": "SUCCESS", "reached": 0}
+    assert nobody.json() == {"status": "SUCCESS", "reached": 0, "held": True}
     assert 'turnline_frames_pushed_total{result="held"} 1.0' in metrics
 
 
