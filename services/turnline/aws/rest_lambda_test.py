@@ -137,6 +137,27 @@ async def test_an_answer_that_never_arrives_is_not_found_under_a_200(cloud: Clou
     assert body_of(unknown)["code"] == "not_found"
 
 
+async def test_a_turn_that_waits_is_cancelled_through_a_rest_api(cloud: Cloud) -> None:
+    def old_event(method: str) -> dict[str, object]:
+        return {
+            "httpMethod": method,
+            "path": "/api/v1/chat",
+            "multiValueHeaders": {"Prefer": ["respond-async"]},
+            "multiValueQueryStringParameters": None if method == "POST" else {"request_id": ["r"]},
+            "requestContext": {"stage": "prod", "identity": {"sourceIp": "192.0.2.1"}},
+            "body": '{"prompt": "x", "session_id": "s", "request_id": "r"}',
+            "isBase64Encoded": False,
+        }
+
+    async with cloud.function("app_request_handler") as handler:
+        told = [await handler.invoke(old_event(method)) for method in ("POST", "DELETE", "GET")]
+
+    assert [each["statusCode"] for each in told] == [202, 200, 499]
+    assert body_of(told[1])["status"] == "CANCELLED"
+    assert body_of(told[2])["detail"]["code"] == "turn_cancelled"
+    assert all(each["multiValueHeaders"]["content-type"] for each in told)
+
+
 async def test_a_caller_waits_no_longer_than_the_function_lives(cloud: Cloud) -> None:
     async with cloud.function("app_request_handler", timeout=4.0) as handler:
         answer = await handler.invoke(http_event("POST", body={"prompt": "x", "session_id": "s"}))
