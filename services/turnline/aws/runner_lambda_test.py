@@ -1,66 +1,13 @@
 """The agent runner under the real Lambda runtime, behind a mapping over a real queue."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 import pytest
 
-from turnline.aws.rig import Cloud, body_of, http_event
+from turnline.aws.rig import Cloud
+from turnline.aws.rig_pipeline import answer, pipeline, post
 from turnline.testing.servers.event_source import EventSource
-from turnline.testing.servers.lambda_runtime import (
-    FunctionError,
-    FunctionTimeoutError,
-    LambdaFunction,
-)
-
-
-async def post(handler: LambdaFunction, prompt: str, session: str, **more: str) -> str:
-    """Admit a turn; give its request id."""
-    body = {"prompt": prompt, "session_id": session, **more}
-    event = http_event("POST", body=body, headers={"prefer": "respond-async"})
-    answer = await handler.invoke(event)
-    assert answer["statusCode"] == 202, answer
-    return str(body_of(answer)["request_id"])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pipeline:
-    """The functions a test looks at, and the runner's mapping."""
-
-    handler: LambdaFunction
-    runner: LambdaFunction
-    source: EventSource
-
-
-@asynccontextmanager
-async def pipeline(
-    cloud: Cloud, *, batch_size: int = 1, timeout: float = 30.0
-) -> AsyncIterator[Pipeline]:
-    """All three functions and both mappings."""
-    async with (
-        cloud.function("app_request_handler") as handler,
-        cloud.function("app_agent_runner", timeout=timeout) as runner,
-        cloud.function("app_response_handler") as responder,
-        asyncio.TaskGroup() as tasks,
-    ):
-        source = cloud.source(cloud.input_url, runner, batch_size=batch_size)
-        back = cloud.source(cloud.output_url, responder, batch_size=10)
-        mappings = [tasks.create_task(source.run()), tasks.create_task(back.run())]
-        yield Pipeline(handler=handler, runner=runner, source=source)
-        for mapping in mappings:
-            mapping.cancel()
-
-
-async def answer(handler: LambdaFunction, request_id: str) -> dict[str, object]:
-    """Poll for an answer, at most half a minute."""
-    event = http_event("GET", query=f"request_id={request_id}&wait=10")
-    async with asyncio.timeout(60):
-        while True:
-            got = await handler.invoke(event)
-            if body_of(got).get("status") != "NOT_FOUND":
-                return {"status": got["statusCode"], **body_of(got)}
+from turnline.testing.servers.lambda_runtime import FunctionError
 
 
 async def test_a_session_stops_at_its_first_failure_and_others_go_on(cloud: Cloud) -> None:
@@ -120,51 +67,6 @@ async def test_a_turn_that_fails_once_is_tried_again_and_the_order_of_its_sessio
     assert [each["result"] for each in answers] == ["one ", "two "]
     assert cloud.starts == ["recover one", "recover one", "two"]
     assert [turn.prompt for turn in await cloud.history("s")] == ["recover one", "two"]
-
-
-async def test_a_turn_that_always_fails_is_answered_and_buried(cloud: Cloud) -> None:
-    async with pipeline(cloud) as parts:
-        request_id = await post(parts.handler, "fail always", "s")
-        got = await answer(parts.handler, request_id)
-        await cloud.until_empty(cloud.input_url)
-        dead = await cloud.dead(cloud.input_url)
-
-    assert (got["status"], got["detail"]["code"]) == (500, "agent_failed")  # type: ignore[index] # JSON
-    assert cloud.starts == ["fail always"] * 3
-    assert dead == 1
-
-
-async def test_a_sandbox_killed_in_a_turn_costs_a_lease_and_history_holds_the_turn_once(
-    cloud: Cloud,
-) -> None:
-    async with pipeline(cloud) as parts:
-        request_id = await post(parts.handler, "stall then answer", "s")
-        await cloud.until_started(1)
-        await parts.runner.kill_busy()
-        loop = asyncio.get_running_loop()
-        killed = loop.time()
-        got = await answer(parts.handler, request_id)
-        took = loop.time() - killed
-
-    assert got["result"] == "then answer "
-    assert len(cloud.starts) == 2
-    assert [turn.prompt for turn in await cloud.history("s")] == ["stall then answer"]
-    # The queue's own visibility timeout is 30 s.
-    assert took < 20
-
-
-@pytest.mark.parametrize("agent", ["tester", "blocker"])
-async def test_a_turn_that_cannot_end_in_time_is_handed_back_before_the_sandbox_dies(
-    cloud: Cloud, agent: str
-) -> None:
-    async with pipeline(cloud, timeout=8.0) as parts:
-        request_id = await post(parts.handler, "stall then answer", "s", agent=agent)
-        got = await answer(parts.handler, request_id)
-
-    assert got["result"] == "then answer "
-    assert not any(isinstance(error, FunctionTimeoutError) for error in parts.source.broken)
-    assert parts.source.failed[0] == [parts.source.events[0]["Records"][0]["messageId"]]
-    assert len(await cloud.history("s")) == 1
 
 
 async def test_a_scheduled_occurrence_that_brings_no_metadata_runs_once(cloud: Cloud) -> None:

@@ -25,6 +25,7 @@ from turnline.transport.sqs.leases import Leases
 from turnline.transport.sqs.room import Room
 
 _TICK_SECONDS = 0.25
+_SHORTEN_SECONDS = 1.0
 
 
 class TriggeredQueue:
@@ -64,6 +65,8 @@ class TriggeredQueue:
         self._desk = _TriggeredDesk(
             self, Desk(name=name, intake=self, leases=leases, letters=letters, room=room)
         )
+        self._shortening = asyncio.Lock()
+        self._is_short = False
         self._done: set[Held] = set()
         self._batch = [leases.hold(received_in(record)) for record in records]
         firsts = self._followers.sort(self._batch)
@@ -103,7 +106,12 @@ class TriggeredQueue:
         return TriggeredConsumer(self)
 
     async def receive(self) -> HeldDelivery[Held]:
-        """Wait for the next message of the batch whose turn has come."""
+        """Wait for the next message of the batch whose turn has come.
+
+        None is given out before all are under short leases, so that none is away for the queue's
+        own timeout when its holder dies; SQS is waited for a moment at most.
+        """
+        await self._shorten_once()
         while True:
             held = await self._waiting.get()
             try:
@@ -119,7 +127,6 @@ class TriggeredQueue:
 
     async def tend(self) -> None:
         """Keep the leases of what waits, and notice what was lost; ends when cancelled."""
-        await self._shorten()
         while True:
             await asyncio.sleep(min(_TICK_SECONDS, self._leases.seconds / 10))
             for held in [held for held in self._heads if self._leases.is_over(held)]:
@@ -150,15 +157,18 @@ class TriggeredQueue:
         if not self._heads:
             self.over.set()
 
-    async def _shorten(self) -> None:
-        """Have it all back soon should this sandbox die: the queue's own timeout is far longer."""
-        async with asyncio.TaskGroup() as renewals:
-            for held in self._batch:
-                renewals.create_task(self._renew(held))
+    async def _shorten_once(self) -> None:
+        async with self._shortening:
+            if not self._is_short:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_SHORTEN_SECONDS), asyncio.TaskGroup() as calls:
+                        for held in self._batch:
+                            calls.create_task(self._shorten(held))
+                self._is_short = True
 
-    async def _renew(self, held: Held) -> None:
+    async def _shorten(self, held: Held) -> None:
         with suppress(FencedError, TransportUnavailableError):
-            await self._leases.renew(held)
+            await self._leases.shorten(held)
 
 
 class TriggeredConsumer:
