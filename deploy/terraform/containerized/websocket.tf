@@ -25,6 +25,8 @@ locals {
     { for route in setunion([var.chat_route], var.custom_routes) : route => "message" },
   ) : {}
 
+  answered_routes = [for route, path in local.websocket_routes : route if path == "message"]
+
   # Made of the API alone: the containers need these two before the stage is there.
   websocket_api          = one([for api in aws_apigatewayv2_api.websocket : api])
   websocket_url          = local.uses_websocket ? "${local.websocket_api.api_endpoint}/${local.stage}" : null
@@ -132,6 +134,9 @@ resource "aws_apigatewayv2_route" "websocket" {
   target             = "integrations/${aws_apigatewayv2_integration.websocket[each.value].id}"
   authorization_type = "NONE"
 
+  # What the IO handler answers goes to the client that sent the frame.
+  route_response_selection_expression = contains(local.answered_routes, each.key) ? "$default" : null
+
   # Who brings no token is turned away before the IO handler is asked.
   dynamic "request_parameter" {
     for_each = each.key == "$connect" ? ["route.request.querystring.token"] : []
@@ -141,6 +146,14 @@ resource "aws_apigatewayv2_route" "websocket" {
       required              = true
     }
   }
+}
+
+resource "aws_apigatewayv2_route_response" "websocket" {
+  for_each = toset(local.answered_routes)
+
+  api_id             = aws_apigatewayv2_api.websocket["this"].id
+  route_id           = aws_apigatewayv2_route.websocket[each.value].id
+  route_response_key = "$default"
 }
 
 resource "aws_apigatewayv2_stage" "websocket" {

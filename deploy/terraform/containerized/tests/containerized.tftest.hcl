@@ -105,6 +105,16 @@ run "websocket" {
   }
 
   assert {
+    condition     = [for name, route in aws_apigatewayv2_route.websocket : name if route.route_response_selection_expression == "$default"] == ["$default", "chat", "status"]
+    error_message = "Answers to frames would be dropped."
+  }
+
+  assert {
+    condition     = keys(aws_apigatewayv2_route_response.websocket) == ["$default", "chat", "status"]
+    error_message = "Answers to frames would be dropped."
+  }
+
+  assert {
     condition     = !contains(keys(aws_apigatewayv2_integration.websocket["message"].request_parameters), "integration.request.querystring.token")
     error_message = "The token travels with every frame."
   }

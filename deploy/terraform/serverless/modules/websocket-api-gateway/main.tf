@@ -1,7 +1,8 @@
 # The WebSocket API: who may connect is decided once, at $connect.
 
 locals {
-  routes = setunion(["$connect", "$default", "$disconnect", var.chat_route], var.custom_routes)
+  answered = setunion(["$default", var.chat_route], var.custom_routes)
+  routes   = setunion(["$connect", "$disconnect"], local.answered)
 }
 
 resource "aws_apigatewayv2_api" "this" {
@@ -34,6 +35,17 @@ resource "aws_apigatewayv2_route" "this" {
   target             = "integrations/${aws_apigatewayv2_integration.handler.id}"
   authorization_type = each.value == "$connect" ? "CUSTOM" : "NONE"
   authorizer_id      = each.value == "$connect" ? aws_apigatewayv2_authorizer.connect.id : null
+
+  # What the function returns goes to the client that sent the frame.
+  route_response_selection_expression = contains(local.answered, each.value) ? "$default" : null
+}
+
+resource "aws_apigatewayv2_route_response" "this" {
+  for_each = local.answered
+
+  api_id             = aws_apigatewayv2_api.this.id
+  route_id           = aws_apigatewayv2_route.this[each.value].id
+  route_response_key = "$default"
 }
 
 resource "aws_cloudwatch_log_group" "access" {
