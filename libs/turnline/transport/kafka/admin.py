@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -38,15 +38,6 @@ _OUTDATED = frozenset(
     }
 )
 
-_NO_COORDINATOR = frozenset(
-    {
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.NOT_COORDINATOR,
-    }
-)
-_HUNG = frozenset({KafkaError._TIMED_OUT, KafkaError.REQUEST_TIMED_OUT})
-
 # partition -> offset
 Offsets = Mapping[int, int]
 
@@ -59,8 +50,6 @@ class Admin:
         self._seconds = seconds
         self._client: AdminClient | None = None
         self._heard: list[KafkaError] = []
-        # Some of their answers may be awaited still.
-        self._replaced: list[AdminClient] = []
 
     def open(self) -> None:
         """Make the client; needs no broker."""
@@ -69,9 +58,7 @@ class Admin:
 
     async def close(self) -> None:
         """Let it go, in a thread: its end may wait for its brokers."""
-        clients = [*self._replaced, self._client]
-        self._client = None
-        self._replaced.clear()
+        clients, self._client = [self._client], None
         await asyncio.to_thread(clients.clear)
 
     async def check(self) -> None:
@@ -136,49 +123,6 @@ class Admin:
     async def starts(self, topic: str, partitions: Iterable[int]) -> Offsets:
         """Give the offset of the first record of each partition that is still there."""
         return await self._list_offsets(topic, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]  # as above
-
-    async def committed(
-        self, group: str, topic: str, partitions: Iterable[int]
-    ) -> Mapping[int, tuple[int, str]]:
-        """Give what a group committed, offset and text, of partitions that have a commit."""
-        asked = ConsumerGroupTopicPartitions(
-            group, [TopicPartition(topic, number) for number in partitions]
-        )
-        for tried in range(_TRIES):
-            try:
-                return await self._ask_committed(asked)
-            except TransportUnavailableError as error:
-                await self._mend_coordinator(error, first=not tried)
-        return await self._ask_committed(asked)
-
-    async def _ask_committed(
-        self, asked: ConsumerGroupTopicPartitions
-    ) -> Mapping[int, tuple[int, str]]:
-        futures = self._live().list_consumer_group_offsets([asked], request_timeout=self._seconds)
-        found = await self._answer(futures[asked.group_id])
-        return {
-            each.partition: (each.offset, each.metadata or "")
-            for each in found.topic_partitions
-            if each.offset >= 0 and not each.error
-        }
-
-    async def _mend_coordinator(self, error: TransportUnavailableError, *, first: bool) -> None:
-        """Return when it is worth while to ask a group's coordinator again; else raise `error`."""
-        code = _code(error)
-        if code in _NO_COORDINATOR:
-            await asyncio.sleep(_AGAIN_SECONDS)
-        elif code in _HUNG and first:
-            # Since a broker was started anew the library may wait for a coordinator for ever,
-            # while it gets every other answer.
-            await self.check()
-            await self._replace()
-        else:
-            raise error
-
-    async def _replace(self) -> None:
-        old, self._replaced = self._replaced, [self._live()]
-        self.open()
-        await asyncio.to_thread(old.clear)
 
     async def delete_before(self, topic: str, offsets: Offsets) -> None:
         """Delete all records below these offsets."""

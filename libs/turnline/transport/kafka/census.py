@@ -4,6 +4,7 @@ from confluent_kafka import Message
 
 from turnline.protocol.clock import Clock
 from turnline.transport.kafka.admin import Admin, Offsets
+from turnline.transport.kafka.commit_reader import CommitReader
 from turnline.transport.kafka.dead_letters import KafkaDeadLetters
 from turnline.transport.kafka.holding import Holding
 from turnline.transport.kafka.intake import Intake
@@ -27,6 +28,7 @@ class Census:
         *,
         queue: QueueOptions,
         admin: Admin,
+        commits: CommitReader,
         reader: LogReader,
         intake: Intake,
         letters: KafkaDeadLetters,
@@ -34,6 +36,7 @@ class Census:
     ) -> None:
         self._queue = queue
         self._admin = admin
+        self._commits = commits
         self._reader = reader
         self._intake = intake
         self._letters = letters
@@ -45,7 +48,7 @@ class Census:
         topic, numbers = self._queue.topic, range(self.partitions)
         ends = await self._admin.ends(topic, numbers)
         starts = await self._admin.starts(topic, numbers)
-        committed = await self._admin.committed(self._queue.group, topic, numbers)
+        committed = await self._commits.read(self._queue.group, topic, numbers)
         held = {each.partition: each for each in self._intake.holdings}
         todo, firsts = 0, {}
         for number in numbers:

@@ -14,7 +14,7 @@ from turnline.protocol.clock import Clock
 from turnline.protocol.codec import encode, headers
 from turnline.telemetry import get_logger
 from turnline.transport.background import Background
-from turnline.transport.kafka.admin import Admin
+from turnline.transport.kafka.commit_reader import CommitReader
 from turnline.transport.kafka.errors import unavailable
 from turnline.transport.kafka.keys import group_of, record_key
 from turnline.transport.kafka.options import KafkaOptions, QueueOptions
@@ -39,7 +39,7 @@ class Outbox:
         options: KafkaOptions,
         producer: ConfirmedProducer,
         books: Bookkeeping,
-        admin: Admin,
+        commits: CommitReader,
         background: Background,
         clock: Clock,
     ) -> None:
@@ -47,7 +47,7 @@ class Outbox:
         self._options = options
         self._producer = producer
         self._books = books
-        self._admin = admin
+        self._commits = commits
         self._background = background
         self._clock = clock
         self._sending: dict[str, asyncio.Future[bool]] = {}
@@ -139,7 +139,7 @@ class Outbox:
         if self._books.shared or now - self._looked_at < _LOOK_AGAIN_SECONDS:
             return False
         self._looked_at = now
-        committed = await self._admin.committed(
+        committed = await self._commits.read(
             self._queue.group, self._queue.topic, range(self.partitions)
         )
         below = {number: offset for number, (offset, _) in committed.items()}

@@ -34,7 +34,7 @@ class KafkaQueue:
             options=options,
             producer=tools.producer,
             books=tools.books,
-            admin=tools.admin,
+            commits=tools.commits,
             background=tools.background,
             clock=clock,
         )
@@ -68,6 +68,7 @@ class KafkaQueue:
         self._census = Census(
             queue=queue,
             admin=tools.admin,
+            commits=tools.commits,
             reader=tools.reader,
             intake=self._intake,
             letters=self._letters,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from turnline.transport.background import Background
 from turnline.transport.kafka.admin import Admin
+from turnline.transport.kafka.commit_reader import CommitReader
 from turnline.transport.kafka.producer import ConfirmedProducer
 from turnline.transport.kafka.reader import LogReader
 from turnline.transport.port import Bookkeeping
@@ -16,5 +17,6 @@ class Tools:
     admin: Admin
     producer: ConfirmedProducer
     reader: LogReader
+    commits: CommitReader
     background: Background
     books: Bookkeeping

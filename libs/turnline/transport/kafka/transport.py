@@ -22,6 +22,7 @@ from turnline.transport.kafka.clients import (
     producer_config,
     reader_config,
 )
+from turnline.transport.kafka.commit_reader import CommitReader
 from turnline.transport.kafka.options import (
     HEADER_ROOM_BYTES,
     KafkaOptions,
@@ -54,6 +55,7 @@ class KafkaTransport:
                 producer_config(options), delivery_timeout=options.delivery_timeout
             ),
             reader=LogReader(reader_config(options), seconds=seconds),
+            commits=CommitReader(reader_config(options), seconds=seconds),
             background=Background(),
             books=bookkeeping or LocalBookkeeping(clock),
         )
@@ -72,6 +74,7 @@ class KafkaTransport:
             # First: it gets ready while the brokers are asked.
             self._tools.producer.open()
             self._tools.reader.open()
+            self._tools.commits.open()
             partitions = await self._tools.admin.greet(self._options.metadata_timeout)
             provision.check(partitions, topology_of(self._options))
             configs = {
@@ -135,6 +138,7 @@ class KafkaTransport:
 
     async def _close_clients(self) -> None:
         await self._tools.reader.close()
+        await self._tools.commits.close()
         await self._tools.producer.close()
         await self._tools.admin.close()
 
