@@ -161,6 +161,6 @@ async def test_a_client_that_is_refused_is_not_ready(guarded: Guarded) -> None:
     admin.open()
     try:
         with pytest.raises(TransportUnavailableError):
-            await admin.check()
+            await admin.check("any")
     finally:
         await admin.close()

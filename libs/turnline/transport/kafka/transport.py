@@ -106,7 +106,7 @@ class KafkaTransport:
 
     async def check(self) -> None:
         """Return if a broker answers now."""
-        await self._tools.admin.check()
+        await self._tools.admin.check(self._options.input.topic)
 
     def _check_members(self) -> None:
         """Find out now whether the library takes the settings of members, not when one reads."""
