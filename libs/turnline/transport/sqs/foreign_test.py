@@ -195,7 +195,19 @@ async def test_the_last_delivery_before_sqs_gives_up_is_past_the_attempts(
         assert (letter.reason, letter.attempt) == ("given up", 4)
 
 
-async def test_a_turn_admitted_again_by_another_process_is_not_swallowed(
+async def test_a_turn_that_two_processes_admit_is_one_message(
+    options: SqsOptions, transport: SqsTransport
+) -> None:
+    sent = request("session", "turn")
+    await transport.input.send(sent)
+    async with SqsTransport(options, SystemClock()) as other:
+        await other.input.send(sent.renewed(1_700_000_000.0))
+
+    stats = await transport.input.stats()
+    assert stats.waiting + stats.in_flight == 1
+
+
+async def test_a_turn_that_another_process_sends_again_is_a_message_of_its_own(
     options: SqsOptions, transport: SqsTransport
 ) -> None:
     sent = request("session", "turn")
@@ -203,21 +215,9 @@ async def test_a_turn_admitted_again_by_another_process_is_not_swallowed(
     await (await receive(transport)).ack()
 
     async with SqsTransport(options, SystemClock()) as other:
-        assert await other.input.send(sent.renewed(1_700_000_000.0)) is True
+        assert await other.input.send(sent.again(1_700_000_000.0)) is True
 
     assert (await receive(transport)).envelope.request_id == "turn"
-
-
-async def test_one_envelope_sent_by_two_processes_is_one_message(
-    options: SqsOptions, transport: SqsTransport
-) -> None:
-    sent = request("session", "turn")
-    await transport.input.send(sent)
-    async with SqsTransport(options, SystemClock()) as other:
-        await other.input.send(sent)
-
-    stats = await transport.input.stats()
-    assert stats.waiting + stats.in_flight == 1
 
 
 async def test_sixty_letters_are_listed_and_purged(transport: SqsTransport) -> None:
