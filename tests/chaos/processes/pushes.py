@@ -29,8 +29,8 @@ class Pusher:
 
     Attributes:
         urls: the push endpoints that are up now.
-        most: how often each note may come to one socket.  A try counts twice unless its answer says
-            that nothing was held: a pod that did not answer in time may have shown what is held.
+        most: how often each note may come to one socket.  A try counts twice: what a pod was sent
+            that did not answer in time is held and collected, and the pod may show it after all.
         complaints: notes nobody took.
     """
 
@@ -64,8 +64,6 @@ class Pusher:
             return False
         if answer.status_code not in (200, 503):
             self.complaints.append(f"note {number}: {answer.status_code} {answer.text}")
-        if answer.status_code == 200 and not answer.json()["held"]:
-            self.most[number] -= 1
         return answer.status_code == 200
 
     async def reaches(self, client: SocketClient) -> None:
