@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from chaos.processes.brokers import BROKERS
+from chaos.processes.brokers import RESTARTABLE
 from chaos.processes.callers import RestCaller
 from chaos.processes.directives import Directives
 from chaos.processes.observed import begun, commits_of, repaired, runner_of, urls
@@ -23,7 +23,7 @@ GRACE_SECONDS = 3.0
 HANDED_OVER_SECONDS = 6.0
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=sorted(BROKERS))
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=RESTARTABLE)
 async def installed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Topology]:
