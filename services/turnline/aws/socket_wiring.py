@@ -4,10 +4,11 @@ from collections.abc import Callable
 
 from turnline.auth import AuthValidator
 from turnline.aws.custom_routes import registered
-from turnline.aws.sockets import SocketDesk, SocketOptions
+from turnline.aws.sockets import SocketDesk
 from turnline.config import Settings
 from turnline.frontdoor import Admission
 from turnline.gateway.custom import CustomRoutes
+from turnline.gateway.handler import gateway_options
 from turnline.hosting import Backends
 
 # Below the 29 s that API Gateway waits for an integration.
@@ -34,9 +35,5 @@ def socket_desk(
         ),
         routes=CustomRoutes(registered(), timeout=ROUTE_SECONDS),
         validator=validator,
-        options=SocketOptions(
-            chat_route=settings.websocket_api.chat_route,
-            streams=settings.execution.mode == "stream",
-            turn_timeout=settings.execution.turn_timeout,
-        ),
+        options=gateway_options(settings),
     )

@@ -6,14 +6,12 @@ from whoever takes answers.  Knows no event, no HTTP and no queue.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from turnline.auth import AuthValidator, authenticate
 from turnline.errors import (
     Code,
     InternalError,
-    InvalidRequestError,
     NotFoundError,
     TurnlineError,
     UnauthenticatedError,
@@ -22,20 +20,21 @@ from turnline.frontdoor import Admission, StreamFrames, Submission, chat_respons
 from turnline.gateway.custom import CustomRoutes
 from turnline.gateway.frames import (
     ClientFrame,
+    cancelled,
     check_chat,
     decode_frame,
     failed,
     queued,
     read_frame,
+    reply_key,
     request_id_in,
     succeeded,
 )
-from turnline.gateway.handler import CANCEL_ROUTE, RESUME_ROUTE
-from turnline.protocol import BEGINNING, DeliveryMode, ReplyKey, new_request_id
+from turnline.gateway.handler import CANCEL_ROUTE, RESUME_ROUTE, GatewayOptions
+from turnline.protocol import BEGINNING, DeliveryMode, new_request_id
 from turnline.protocol.json_body import parse_chat_body
 from turnline.push import Frame
 from turnline.store import (
-    Cancelled,
     Connection,
     ConnectionStore,
     ResponseStore,
@@ -47,26 +46,6 @@ _log = get_logger("aws")
 
 # No user's own: a user id holds no control character.
 _OWNER = "\x1fowner-of "
-_CANCEL_STATES = {
-    Cancelled.QUEUED: "CANCELLED",
-    Cancelled.RUNNING: "CANCELLING",
-    Cancelled.DONE: "DONE",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SocketOptions:
-    """How frames are taken.
-
-    Attributes:
-        chat_route: name of the chat route (`websocket_api.chat_route`).
-        streams: whether chat answers stream when the frame does not say (`execution.mode`).
-        turn_timeout: seconds a turn may take.
-    """
-
-    chat_route: str
-    streams: bool
-    turn_timeout: float
 
 
 class SocketDesk:
@@ -80,7 +59,7 @@ class SocketDesk:
         admission: Admission,
         routes: CustomRoutes,
         validator: AuthValidator | None,
-        options: SocketOptions,
+        options: GatewayOptions,
     ) -> None:
         """Wire it; without a `validator` only an authorizer of API Gateway lets anybody in."""
         self._connections = connections
@@ -165,9 +144,9 @@ class SocketDesk:
         if frame.route == self._options.chat_route:
             return await self._chat(frame, user_id)
         if frame.route == CANCEL_ROUTE:
-            key = _reply_key(frame, user_id)
-            state = _CANCEL_STATES[await self._admission.cancel(key)]
-            return succeeded({"state": state}, request_id=key.request_id)
+            key = reply_key(frame, user_id)
+            state = await self._admission.cancel(key)
+            return cancelled(state, request_id=key.request_id)
         if frame.route == RESUME_ROUTE:
             return await self._resume(frame, user_id)
         message: dict[str, Any] = {"message": dict(frame.raw), "user_id": user_id}
@@ -206,7 +185,7 @@ class SocketDesk:
 
     async def _resume(self, frame: ClientFrame, user_id: str) -> Frame:
         """Give the end of a turn; of one that runs, that its pieces come by themselves."""
-        key = _reply_key(frame, user_id)
+        key = reply_key(frame, user_id)
         found = await self._replies.get(key)
         if found is None:
             raise NotFoundError("No turn of this request_id", field="request_id")
@@ -226,9 +205,3 @@ def _end(reply: StoredReply, *, streams: bool) -> Frame:
     frames = StreamFrames(session_id=reply.session_id, request_id=reply.request_id, after=BEGINNING)
     *_, (_, frame) = frames.frames(reply)
     return {**frame, "type": "STREAM_CHUNK"}
-
-
-def _reply_key(frame: ClientFrame, user_id: str) -> ReplyKey:
-    if not frame.request_id:
-        raise InvalidRequestError("request_id is required", field="request_id")
-    return ReplyKey(user_id, frame.request_id)

@@ -7,10 +7,11 @@ import orjson
 import pytest
 
 from turnline.auth import AuthValidator, Context, ValidationResult
-from turnline.aws.sockets import SocketDesk, SocketOptions
+from turnline.aws.sockets import SocketDesk
 from turnline.errors import UnauthenticatedError
 from turnline.frontdoor import Admission
 from turnline.gateway.custom import CustomRoutes, RouteMessage
+from turnline.gateway.handler import GatewayOptions
 from turnline.protocol import ChatReply, ReplyKey
 from turnline.store import StoredReply
 from turnline.store.memory import (
@@ -59,7 +60,7 @@ class Rig:
             ),
             routes=CustomRoutes({"status": status, "silent": lambda _: None}, timeout=5.0),
             validator=Tokens(),
-            options=SocketOptions(chat_route="chat", streams=True, turn_timeout=60.0),
+            options=GatewayOptions(chat_route="chat", streams=True, turn_timeout=60.0),
         )
 
     async def send(self, frame: object, connection_id: str = "c1") -> dict[str, Any]:

@@ -8,8 +8,15 @@ import orjson
 
 from turnline.errors import Code, InvalidRequestError, TurnlineError
 from turnline.frontdoor import error_detail
-from turnline.protocol import Failure, check_id
+from turnline.protocol import Failure, ReplyKey, check_id
 from turnline.push import Frame
+from turnline.store import Cancelled
+
+_CANCEL_STATES = {
+    Cancelled.QUEUED: "CANCELLED",
+    Cancelled.RUNNING: "CANCELLING",
+    Cancelled.DONE: "DONE",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +89,17 @@ def request_id_in(raw: Mapping[str, Any]) -> str:
         return ""
 
 
+def reply_key(frame: ClientFrame, user_id: str) -> ReplyKey:
+    """Give the turn of a user that a frame is about.
+
+    Raises:
+        InvalidRequestError: it names none.
+    """
+    if not frame.request_id:
+        raise InvalidRequestError("request_id is required", field="request_id")
+    return ReplyKey(user_id, frame.request_id)
+
+
 def _optional(raw: Mapping[str, Any], name: str) -> object:
     """Give a field, an empty text being as good as none."""
     value = raw.get(name)
@@ -132,6 +150,11 @@ def succeeded(fields: Mapping[str, Any], *, request_id: str = "") -> Frame:
     if request_id:
         frame["request_id"] = request_id
     return frame
+
+
+def cancelled(state: Cancelled, *, request_id: str) -> Frame:
+    """A SYSTEM_RESPONSE that says how far a turn had come when it was cancelled."""
+    return succeeded({"state": _CANCEL_STATES[state]}, request_id=request_id)
 
 
 def failed(error: TurnlineError, *, request_id: str = "") -> Frame:

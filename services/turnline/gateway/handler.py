@@ -6,6 +6,7 @@ Knows no web framework: it takes frames and a `Socket`, and answers through the 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from turnline.config import Settings
 from turnline.errors import (
     InternalError,
     InvalidRequestError,
@@ -18,31 +19,28 @@ from turnline.gateway.custom import CustomRoutes
 from turnline.gateway.following import Follower, read_position
 from turnline.gateway.frames import (
     ClientFrame,
+    cancelled,
     check_chat,
     decode_frame,
     failed,
     queued,
     read_frame,
+    reply_key,
     request_id_in,
     succeeded,
 )
 from turnline.gateway.signals import Answered, GatewaySignals
 from turnline.gateway.sockets import Socket
 from turnline.gateway.work import FrameTasks
-from turnline.protocol import BEGINNING, DeliveryMode, ReplyKey, new_request_id
+from turnline.protocol import BEGINNING, DeliveryMode, new_request_id
 from turnline.protocol.json_body import parse_chat_body
-from turnline.store import Cancelled, ResponseStore, StoredReply
+from turnline.store import ResponseStore, StoredReply
 
 CANCEL_ROUTE = "cancel"
 RESUME_ROUTE = "resume"
 RESERVED_ROUTES = frozenset({CANCEL_ROUTE, RESUME_ROUTE})
 
 _ACCEPTED = 202
-_CANCEL_STATES = {
-    Cancelled.QUEUED: "CANCELLED",
-    Cancelled.RUNNING: "CANCELLING",
-    Cancelled.DONE: "DONE",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +56,15 @@ class GatewayOptions:
     chat_route: str
     streams: bool
     turn_timeout: float
+
+
+def gateway_options(settings: Settings) -> GatewayOptions:
+    """Read how chat frames are taken."""
+    return GatewayOptions(
+        chat_route=settings.websocket_api.chat_route,
+        streams=settings.execution.mode == "stream",
+        turn_timeout=settings.execution.turn_timeout,
+    )
 
 
 class FrameHandler:
@@ -217,13 +224,13 @@ class FrameHandler:
             socket.end_resume(request_id)
 
     async def _cancel(self, socket: Socket, frame: ClientFrame) -> None:
-        key = _reply_key(socket, frame)
+        key = reply_key(frame, socket.user_id)
         state = await self._admission.cancel(key)
-        socket.answer(succeeded({"state": _CANCEL_STATES[state]}, request_id=key.request_id))
+        socket.answer(cancelled(state, request_id=key.request_id))
 
     async def _resume(self, socket: Socket, frame: ClientFrame) -> None:
         """Stream a turn's chunks behind the client's position until its end."""
-        key = _reply_key(socket, frame)
+        key = reply_key(frame, socket.user_id)
         after = read_position(frame.body.get("after"))
         found = await self._replies.get(key)
         if found is None:
@@ -243,12 +250,6 @@ class FrameHandler:
         reply = await self._routes.call(frame.route, message)
         if reply is not None:
             socket.answer(succeeded(reply, request_id=frame.request_id))
-
-
-def _reply_key(socket: Socket, frame: ClientFrame) -> ReplyKey:
-    if not frame.request_id:
-        raise InvalidRequestError("request_id is required", field="request_id")
-    return ReplyKey(socket.user_id, frame.request_id)
 
 
 def _too_much() -> TurnlineError:

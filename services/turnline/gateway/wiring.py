@@ -10,7 +10,7 @@ from turnline.config import Settings
 from turnline.frontdoor import Admission
 from turnline.gateway.custom import CustomRoutes, RouteHandler
 from turnline.gateway.following import Follower, FollowOptions
-from turnline.gateway.handler import FrameHandler, GatewayOptions
+from turnline.gateway.handler import FrameHandler, gateway_options
 from turnline.gateway.hub import Hub
 from turnline.gateway.routes import SocketEndpoint, SocketParts
 from turnline.gateway.signals import GatewaySignals
@@ -103,9 +103,5 @@ def _frame_handler(
         follower=follower,
         routes=CustomRoutes(routes, timeout=ROUTE_SECONDS),
         signals=signals,
-        options=GatewayOptions(
-            chat_route=settings.websocket_api.chat_route,
-            streams=settings.execution.mode == "stream",
-            turn_timeout=settings.execution.turn_timeout,
-        ),
+        options=gateway_options(settings),
     )
