@@ -1,23 +1,19 @@
 """The client of AWS over a server that gives documented answers."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from turnline.awssdk import AwsError, AwsFault, AwsOptions, call, open_client
+from turnline.testing.servers.aws_account import no_account
 from turnline.testing.servers.aws_front import Answer, AwsFront, error
 
 
 @pytest.fixture(autouse=True)
-def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever this machine's AWS environment says: these, and no region."""
-    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "tests")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "tests")
-    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+def credentials() -> Iterator[None]:
+    with no_account():
+        yield
 
 
 @pytest.fixture

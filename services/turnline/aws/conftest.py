@@ -7,19 +7,14 @@ from pathlib import Path
 import pytest
 
 from turnline.aws.rig import Cloud, opened_cloud
+from turnline.testing.servers.aws_account import no_account
 from turnline.testing.servers.dynamodb import DynamoDbServer, running_dynamodb
 from turnline.testing.servers.elasticmq import ElasticMqServer
 
 
 @pytest.fixture(scope="session", autouse=True)
 def credentials() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
-            patch.delenv(name, raising=False)
-        patch.setenv("AWS_ACCESS_KEY_ID", "tests")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "tests")
-        patch.setenv("AWS_CONFIG_FILE", "/nonexistent")
-        patch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+    with no_account():
         yield
 
 

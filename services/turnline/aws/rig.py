@@ -23,6 +23,7 @@ from turnline.protocol.clock import SystemClock
 from turnline.store import New
 from turnline.store.dynamodb import open_session_store
 from turnline.store.dynamodb.schema import CONNECTIONS, RESPONSES, SESSIONS, create_table
+from turnline.testing.servers.aws_account import CREDENTIALS
 from turnline.testing.servers.dynamodb import DynamoDbServer
 from turnline.testing.servers.elasticmq import ElasticMqServer
 from turnline.testing.servers.event_source import EventSource
@@ -155,8 +156,7 @@ def _environment(options: SqsOptions, dynamodb_url: str, name: str) -> dict[str,
     table = {"REGION": REGION, "ENDPOINT_URL": dynamodb_url}
     queues = "AK_EXECUTION__QUEUES__"
     return {
-        "AWS_ACCESS_KEY_ID": "tests",
-        "AWS_SECRET_ACCESS_KEY": "tests",
+        **CREDENTIALS,
         "AWS_REGION": REGION,
         "AWS_EC2_METADATA_DISABLED": "true",
         f"{queues}TYPE": "sqs",

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from hypothesis import settings
 
+from turnline.testing.servers.aws_account import no_account
 from turnline.testing.servers.aws_front import AwsFront
 from turnline.testing.servers.dynamodb import DynamoDbServer, running_dynamodb
 
@@ -13,14 +14,9 @@ settings.load_profile("dynamodb")
 
 
 @pytest.fixture(autouse=True)
-def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever this machine's AWS environment says: these."""
-    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "tests")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "tests")
-    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+def credentials() -> Iterator[None]:
+    with no_account():
+        yield
 
 
 @pytest.fixture(scope="module")

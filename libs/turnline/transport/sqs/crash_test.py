@@ -12,6 +12,7 @@ import pytest
 
 from turnline.protocol.clock import SystemClock
 from turnline.testing.conformance.transport.envelopes import request
+from turnline.testing.servers.aws_account import CREDENTIALS
 from turnline.testing.servers.aws_front import Answer, AwsFront
 from turnline.testing.servers.elasticmq import ElasticMqServer
 from turnline.transport.sqs import SqsOptions, SqsTransport
@@ -45,8 +46,7 @@ async def hold_and_die(options: SqsOptions, batch_size: int) -> float:
         env={
             "PYTHONPATH": os.pathsep.join(sys.path),
             "PATH": os.defpath,
-            "AWS_ACCESS_KEY_ID": "tests",
-            "AWS_SECRET_ACCESS_KEY": "tests",
+            **CREDENTIALS,
         },
     )
     assert child.stdout is not None

@@ -5,19 +5,16 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
-import pytest
-
 from chaos.processes.brokers.one_server import OneServer
 from chaos.processes.brokers.port import Block, Broker, Ill
 from turnline.config import Settings
 from turnline.protocol.clock import SystemClock
+from turnline.testing.servers.aws_account import CREDENTIALS, no_account
 from turnline.testing.servers.elasticmq import ElasticMqServer
 from turnline.testing.servers.tcp_proxy import TcpProxy
 from turnline.transport.sqs import open_provisioner
 
 ACCOUNT = "000000000000"
-# Of no account; a client without any asks its machine for some.
-CREDENTIALS = {"AWS_ACCESS_KEY_ID": "tests", "AWS_SECRET_ACCESS_KEY": "tests"}
 
 
 def _queues(block: Block) -> Block:
@@ -64,9 +61,7 @@ async def one_sqs(proxied: Iterable[str], *, partitions: int) -> AsyncIterator[B
 
 
 async def _provision(settings: Block) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in CREDENTIALS.items():
-            patch.setenv(name, value)
-        checked = Settings.model_validate(settings)
+    checked = Settings.model_validate(settings)
+    with no_account():
         async with open_provisioner(checked, SystemClock()) as provisioner:
             await provisioner.apply()
