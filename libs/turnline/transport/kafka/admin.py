@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
 from turnline.errors import ConfigurationError, TransportUnavailableError
 from turnline.transport.kafka.clients import made
 from turnline.transport.kafka.errors import kafka_error, refusal, unavailable
-from turnline.transport.kafka.threads import call_in
+from turnline.transport.kafka.threads import OwnThread
 
 _library_log = logging.getLogger("librdkafka")
 _T = TypeVar("_T")
@@ -51,20 +51,18 @@ class Admin:
         self._seconds = seconds
         self._client: AdminClient | None = None
         self._heard: list[KafkaError] = []
-        self._thread: ThreadPoolExecutor | None = None
+        # So that checks that hang take the threads of nobody else.
+        self._thread = OwnThread("kafka-check")
 
     def open(self) -> None:
         """Make the client; needs no broker."""
         config = {**self._config, "error_cb": self._heard.append}
         self._client = made(lambda c: AdminClient(c, logger=_library_log), config)
-        # One: checks that hang must not take the threads of others.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="kafka-check")
+        self._thread.open()
 
     async def close(self) -> None:
         """Let it go, in a thread: its end may wait for its brokers."""
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.shutdown(wait=False, cancel_futures=True)
+        self._thread.close()
         clients, self._client = [self._client], None
         await asyncio.to_thread(clients.clear)
 
@@ -74,10 +72,8 @@ class Admin:
         What the library asks of a controller it holds back while the one it knows of is dead.
         """
         client = self._live()
-        if self._thread is None:
-            raise TransportUnavailableError("The transport is closed")
         try:
-            await call_in(self._thread, lambda: client.list_topics(topic, timeout=self._seconds))
+            await self._thread.call(lambda: client.list_topics(topic, timeout=self._seconds))
         except KafkaException as error:
             raise unavailable(error, "does not answer") from error
 

@@ -7,15 +7,13 @@ group's coordinator anew by itself.  Consumers live in one thread, made at the f
 
 import logging
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from turnline.errors import TransportUnavailableError
 from turnline.transport.kafka.clients import made
 from turnline.transport.kafka.errors import unavailable
-from turnline.transport.kafka.threads import call_in
+from turnline.transport.kafka.threads import OwnThread
 
 _library_log = logging.getLogger("librdkafka")
 
@@ -31,18 +29,15 @@ class CommitReader:
         self._config = config
         self._seconds = seconds
         self._consumers: dict[str, Consumer] = {}
-        self._thread: ThreadPoolExecutor | None = None
+        self._thread = OwnThread("kafka-commits")
 
     def open(self) -> None:
         """Begin to serve; needs no broker."""
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="kafka-commits")
+        self._thread.open()
 
     async def close(self) -> None:
         """End; a question that hangs ends at its deadline, with nobody waiting."""
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.submit(self._drop)
-            thread.shutdown(wait=False)
+        self._thread.close(self._drop)
 
     async def read(self, group: str, topic: str, partitions: Iterable[int]) -> Commits:
         """Give what a group committed of partitions that have a commit.
@@ -50,10 +45,8 @@ class CommitReader:
         Raises:
             TransportUnavailableError: its coordinator did not answer in time.
         """
-        if self._thread is None:
-            raise TransportUnavailableError("The transport is closed")
         asked = [TopicPartition(topic, number) for number in partitions]
-        return await call_in(self._thread, lambda: self._read(group, asked))
+        return await self._thread.call(lambda: self._read(group, asked))
 
     def _read(self, group: str, asked: list[TopicPartition]) -> Commits:
         if group not in self._consumers:

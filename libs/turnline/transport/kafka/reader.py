@@ -6,15 +6,13 @@ The consumer lives in one thread, made at the first use.
 import logging
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from turnline.errors import TransportUnavailableError
 from turnline.transport.kafka.clients import made
 from turnline.transport.kafka.errors import unavailable
-from turnline.transport.kafka.threads import call_in
+from turnline.transport.kafka.threads import OwnThread
 
 _library_log = logging.getLogger("librdkafka")
 _T = TypeVar("_T")
@@ -30,18 +28,15 @@ class LogReader:
         self._config = {**config, "enable.partition.eof": True}
         self._seconds = seconds
         self._consumer: Consumer | None = None
-        self._thread: ThreadPoolExecutor | None = None
+        self._thread = OwnThread("kafka-reader")
 
     def open(self) -> None:
         """Begin to serve; needs no broker."""
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="kafka-reader")
+        self._thread.open()
 
     async def close(self) -> None:
         """End; a read that hangs ends at its deadline, with nobody waiting."""
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.submit(self._drop)
-            thread.shutdown(wait=False)
+        self._thread.close(self._drop)
 
     async def read(
         self, topic: str, spans: Spans, pick: Callable[[Message], _T | None]
@@ -54,9 +49,7 @@ class LogReader:
         wanted = {number: span for number, span in spans.items() if span[0] < span[1]}
         if not wanted:
             return []
-        if self._thread is None:
-            raise TransportUnavailableError("The transport is closed")
-        return await call_in(self._thread, lambda: self._read(topic, wanted, pick))
+        return await self._thread.call(lambda: self._read(topic, wanted, pick))
 
     def _read(self, topic: str, spans: Spans, pick: Callable[[Message], _T | None]) -> list[_T]:
         if self._consumer is None:
