@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from chaos.processes.brokers import RESTARTABLE
+from chaos.processes.brokers import BROKERS
 from chaos.processes.callers import RestCaller
 from chaos.processes.directives import Directives
 from chaos.processes.observed import begun, commits_of, repaired, runner_of, urls
@@ -23,7 +23,7 @@ GRACE_SECONDS = 3.0
 HANDED_OVER_SECONDS = 6.0
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=RESTARTABLE)
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=sorted(BROKERS))
 async def installed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Topology]:
@@ -33,6 +33,21 @@ async def installed(
     async with topology(directory, settings, transport=request.param) as installed:
         await installed.start_all(Kind.REQUEST_HANDLER, Kind.RESPONDER, Kind.RUNNER, Kind.RUNNER)
         yield installed
+
+
+@pytest.fixture
+def unspent(request: pytest.FixtureRequest, installed: Topology) -> None:
+    """Declare where another process does not know that nothing was spent (ADR 0012)."""
+    if installed.served_by.name == "sqs":
+        reason = "on SQS another process takes every delivery for an attempt"
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+
+
+@pytest.fixture
+def lets_go(installed: Topology) -> None:
+    """Skip where a frozen process may be given a turn again and again (ADR 0012)."""
+    if installed.served_by.name == "sqs":
+        pytest.skip("on SQS the open polls of a frozen process may take its turn for a lease each")
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -59,6 +74,7 @@ async def test_a_turn_whose_runner_is_killed_is_answered_within_twelve_seconds(
     assert [record.request_id for record in session.history] == ["killed-1"]
 
 
+@pytest.mark.usefixtures("lets_go")
 async def test_a_runner_frozen_past_its_lease_is_fenced_and_its_turn_committed_once(
     installed: Topology, caller: RestCaller, tmp_path: Path
 ) -> None:
@@ -83,6 +99,7 @@ async def test_a_runner_frozen_past_its_lease_is_fenced_and_its_turn_committed_o
     assert session.state == {"answered": ["frozen-1", "frozen-2"]}
 
 
+@pytest.mark.usefixtures("unspent")
 async def test_a_runner_told_to_stop_hands_its_long_turn_back_at_once_and_unspent(
     installed: Topology, caller: RestCaller, tmp_path: Path
 ) -> None:
