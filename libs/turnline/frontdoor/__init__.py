@@ -9,15 +9,14 @@ from turnline.frontdoor.frames import (
     reply_body,
 )
 from turnline.frontdoor.http import (
-    EXCEPTION_HANDLERS,
     error_response,
     failure_headers,
     failure_response,
     json_response,
+    web_app,
 )
 
 __all__ = [
-    "EXCEPTION_HANDLERS",
     "Admin",
     "Admission",
     "AdmissionOptions",
@@ -31,4 +30,5 @@ __all__ = [
     "failure_response",
     "json_response",
     "reply_body",
+    "web_app",
 ]

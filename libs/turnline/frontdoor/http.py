@@ -1,25 +1,33 @@
 """Errors as HTTP answers: one shape on every route of every service.
 
 `{"detail": {"error", "code", "retry", ...}}` with the statuses of the failure table, `Retry-After`
-when a time is known, `WWW-Authenticate` on 401.  `EXCEPTION_HANDLERS` gives the framework's own
-errors and the unexpected the same shape.
+when a time is known, `WWW-Authenticate` on 401.  `web_app` gives the framework's own errors, the
+unexpected and requests that are cut off the same shape.
 """
 
+import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import orjson
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import ExceptionHandler
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, Send
 
-from turnline.errors import CODES, Code, InternalError, RetryHint, TurnlineError
+from turnline.errors import CODES, Code, DrainingError, InternalError, RetryHint, TurnlineError
 from turnline.frontdoor.frames import JsonDict, error_detail
 from turnline.protocol import Failure
 
+_CUT_OFF = (
+    "The server shut down before it had the answer, and may have taken a turn; "
+    "try again with the same request_id"
+)
 _BODILESS = (204, 205, 304)
 _CLIENT_CLOSED_REQUEST = 499
 _HTTP_CODES = MappingProxyType(
@@ -107,7 +115,32 @@ async def _on_disconnect(_: Request, __: Exception) -> Response:
     return Response(status_code=_CLIENT_CLOSED_REQUEST)
 
 
-EXCEPTION_HANDLERS: Mapping[Any, ExceptionHandler] = MappingProxyType(
+class _CutOff:
+    """Answers for a request that is cancelled, as what still runs when a drain is over is.
+
+    The server would answer it with a 500 of its own.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answered = False
+
+        def noted(message: Message) -> Awaitable[None]:
+            nonlocal answered
+            answered = True
+            return send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        except asyncio.CancelledError:
+            if scope["type"] == "http" and not answered:
+                await error_response(DrainingError(_CUT_OFF))(scope, receive, send)
+            raise
+
+
+_EXCEPTION_HANDLERS: Mapping[Any, ExceptionHandler] = MappingProxyType(
     {
         TurnlineError: _on_turnline_error,
         HTTPException: _on_http_exception,
@@ -115,3 +148,18 @@ EXCEPTION_HANDLERS: Mapping[Any, ExceptionHandler] = MappingProxyType(
         Exception: _on_unexpected,
     }
 )
+
+
+def web_app(routes: Sequence[BaseRoute]) -> Starlette:
+    """Make an app of routes whose every error has the one shape; more may be added to its router.
+
+    Takes all HTTP routes of a process.
+    """
+    app = Starlette(
+        routes=routes,
+        exception_handlers=_EXCEPTION_HANDLERS,
+        middleware=[Middleware(_CutOff)],
+    )
+    # A redirect to the path without its slash would turn a misspelled POST into two requests.
+    app.router.redirect_slashes = False
+    return app

@@ -1,14 +1,15 @@
 """Errors as HTTP answers."""
 
+import asyncio
 import json
 
 import httpx
 import pytest
-from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
 
 from turnline.errors import (
     CODES,
@@ -18,7 +19,7 @@ from turnline.errors import (
     TurnlineError,
     UnauthenticatedError,
 )
-from turnline.frontdoor import EXCEPTION_HANDLERS, error_response, json_response
+from turnline.frontdoor import error_response, json_response, web_app
 
 
 @pytest.mark.parametrize("code", list(Code))
@@ -68,7 +69,7 @@ async def get(path: str) -> httpx.Response:
             case _:
                 raise ValueError("secret of 10.0.0.1")
 
-    app = Starlette(routes=[Route("/{what}", raising)], exception_handlers=EXCEPTION_HANDLERS)
+    app = web_app([Route("/{what}", raising)])
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://t") as client:
         return await client.get(path)
@@ -105,3 +106,39 @@ async def test_an_unknown_path_has_the_same_shape() -> None:
     answer = await get("/no/such/path")
 
     assert (answer.status_code, answer.json()["detail"]["code"]) == (404, "not_found")
+
+
+@pytest.mark.parametrize("begun", [False, True])
+async def test_a_request_that_is_cut_off_is_told_to_come_back_unless_its_answer_began(
+    begun: bool,
+) -> None:
+    running, sent = asyncio.Event(), list[Message]()
+
+    async def stuck(_: Scope, __: Receive, send: Send) -> None:
+        if begun:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        running.set()
+        await asyncio.Event().wait()
+
+    async def receive() -> Message:
+        raise AssertionError
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    class Stuck:
+        __call__ = staticmethod(stuck)
+
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
+    call = asyncio.ensure_future(web_app([Route("/", Stuck())])(scope, receive, send))
+    await running.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+
+    if begun:
+        assert [message["status"] for message in sent] == [200]
+    else:
+        [start, body] = sent
+        detail = json.loads(body["body"])["detail"]
+        assert (start["status"], detail["code"], detail["retry"]) == (503, "draining", "after")

@@ -18,6 +18,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from turnline.errors import ConfigurationError
+from turnline.frontdoor import web_app
 from turnline.hosting import WebOptions, WebServer
 
 DEADLINE = 10.0
@@ -30,6 +31,13 @@ HANDSHAKE = (
 
 async def hello(_: Request) -> Response:
     return PlainTextResponse("hello")
+
+
+async def stuck(request: Request) -> Response:
+    """Stop the server, and never answer."""
+    request.app.state.stop.set()
+    await asyncio.Event().wait()
+    raise AssertionError
 
 
 async def echo(websocket: WebSocket) -> None:
@@ -45,15 +53,20 @@ async def bare(scope: Scope, receive: Receive, send: Send) -> None:
     await receive()
 
 
-ROUTES: list[BaseRoute] = [Route("/hello", hello), WebSocketRoute("/ws", echo)]
+ROUTES: list[BaseRoute] = [
+    Route("/hello", hello),
+    Route("/stuck", stuck),
+    WebSocketRoute("/ws", echo),
+]
 
 
 @asynccontextmanager
 async def served(options: WebOptions = LOCAL) -> AsyncIterator[tuple[WebServer, asyncio.Event]]:
     """Serve on any free port; gives the server and the event that stops it."""
-    server = WebServer(Starlette(routes=ROUTES), options)
+    app = web_app(ROUTES)
+    app.state.stop = stop = asyncio.Event()
+    server = WebServer(app, options)
     server.serve_sockets("/bare", bare)
-    stop = asyncio.Event()
     async with asyncio.timeout(DEADLINE), asyncio.TaskGroup() as tasks:
         tasks.create_task(server.run(stop))
         await server.started.wait()
@@ -101,6 +114,16 @@ async def test_it_stops_although_a_client_keeps_its_connection_alive() -> None:
             stop.set()
         with pytest.raises(httpx.TransportError):
             await client.get(url)
+
+
+async def test_who_is_still_not_answered_when_it_stops_is_told_to_come_back() -> None:
+    async with (
+        served(replace(LOCAL, close_seconds=1.0)) as (server, _),
+        httpx.AsyncClient() as client,
+    ):
+        answer = await client.get(f"http://127.0.0.1:{server.port}/stuck")
+
+    assert (answer.status_code, answer.json()["detail"]["code"]) == (503, "draining")
 
 
 async def test_it_stops_although_a_socket_is_idle_and_closes_it_with_1012() -> None:

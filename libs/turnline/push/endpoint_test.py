@@ -7,11 +7,10 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 from pydantic import ValidationError
-from starlette.applications import Starlette
 
 from turnline.config import Settings
 from turnline.errors import StoreUnavailableError, TransportUnavailableError
-from turnline.frontdoor import EXCEPTION_HANDLERS
+from turnline.frontdoor import web_app
 from turnline.hosting import WebOptions, WebServer
 from turnline.push import (
     PUSH_PATH,
@@ -75,7 +74,7 @@ class Pod:
         handler = PushHandler(
             token=token, local=self.sockets, users=push if users else None, inbox=inbox
         )
-        self.app = Starlette(routes=push_routes(handler), exception_handlers=EXCEPTION_HANDLERS)
+        self.app = web_app(push_routes(handler))
 
     async def post(
         self,

@@ -17,6 +17,7 @@ from turnline.aws.ecs_sockets import socket_routes
 from turnline.aws.gateway_push import open_gateway_push
 from turnline.aws.socket_wiring import socket_desk
 from turnline.config import Settings, Topology
+from turnline.frontdoor import web_app
 from turnline.hosting import (
     ConsumeLoop,
     LeaseKeeper,
@@ -31,7 +32,7 @@ from turnline.hosting import (
     web_options,
 )
 from turnline.protocol.clock import SystemClock
-from turnline.request_handler import WaitingRoom, rest_app
+from turnline.request_handler import WaitingRoom
 from turnline.request_handler.process import client_routes
 from turnline.responder.wiring import responder_loop
 from turnline.telemetry import watch_loop_lag
@@ -130,7 +131,7 @@ async def _serve(
         *front.routes,
         *operator_routes(settings, backends, process.lifecycle, alive=alive),
     ]
-    web = WebServer(rest_app(routes), web_options(settings))
+    web = WebServer(web_app(routes), web_options(settings))
     process.started(web.port)
     background: list[Callable[[], Awaitable[None]]] = [
         lambda: watch_loop_lag(backends.metrics, backends.clock)

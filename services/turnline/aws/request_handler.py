@@ -18,11 +18,11 @@ from turnline.aws.identities import CHECKED_HEADER, CheckedByGateway, checked
 from turnline.aws.never_arrived import in_routers_words
 from turnline.config import Settings, Topology
 from turnline.errors import TurnDeadlineExceededError, TurnlineError
-from turnline.frontdoor import error_response, json_response
+from turnline.frontdoor import error_response, json_response, web_app
 from turnline.gateway.custom import CustomRoutes
 from turnline.hosting import Lifecycle, Standalone, open_backends, operator_routes
 from turnline.protocol.clock import SystemClock
-from turnline.request_handler import WaitingRoom, rest_app
+from turnline.request_handler import WaitingRoom
 from turnline.request_handler.process import client_routes
 from turnline.telemetry import get_logger
 
@@ -129,7 +129,7 @@ class Apps:
             *client_routes(shorter, WaitingRoom(), validator),
             *operator_routes(settings, process.backends, process.lifecycle),
         ]
-        return rest_app(routes)
+        return web_app(routes)
 
 
 class Router:

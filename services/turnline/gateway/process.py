@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from turnline.auth import AuthValidator
 from turnline.config import Settings
 from turnline.errors import ConfigurationError
-from turnline.frontdoor import EXCEPTION_HANDLERS, Admission
+from turnline.frontdoor import Admission, web_app
 from turnline.gateway.custom import RouteHandler
 from turnline.gateway.hub import Hub
 from turnline.gateway.routes import SOCKET_PATH
@@ -47,7 +47,7 @@ async def serve_gateway(
     """
     settings, backends, lifecycle = process.settings, process.backends, process.lifecycle
     # Bound first: the port is part of the address that is recorded with each socket.
-    app = Starlette(exception_handlers=EXCEPTION_HANDLERS)
+    app = web_app([])
     web = WebServer(app, web_options(settings))
     push_app, push_web = _push_side(settings, app, web)
     endpoint = pod_endpoint(settings, pod_ip=process.pod_ip, port=push_web.port)
@@ -93,7 +93,7 @@ def _push_side(settings: Settings, app: Starlette, web: WebServer) -> tuple[Star
     port = settings.websocket_api.push_port
     if port is None or port == settings.api.port:
         return app, web
-    push_app = Starlette(exception_handlers=EXCEPTION_HANDLERS)
+    push_app = web_app([])
     return push_app, WebServer(push_app, web_options(settings, port=port))
 
 

@@ -4,6 +4,7 @@ Read top to bottom: what is opened first is closed last.
 """
 
 from turnline.auth import AuthValidator
+from turnline.frontdoor import web_app
 from turnline.hosting import (
     LeaseKeeper,
     Parts,
@@ -13,7 +14,7 @@ from turnline.hosting import (
     run_parts,
     web_options,
 )
-from turnline.request_handler import WaitingRoom, rest_app
+from turnline.request_handler import WaitingRoom
 from turnline.request_handler.process import client_routes
 from turnline.responder.process import open_push
 from turnline.responder.wiring import responder_loop
@@ -39,7 +40,7 @@ async def serve_io(process: Standalone, *, validator: AuthValidator | None) -> N
             *client_routes(process, waiting, validator),
             *operator_routes(settings, backends, process.lifecycle, alive=alive),
         ]
-        web = WebServer(rest_app(routes), web_options(settings))
+        web = WebServer(web_app(routes), web_options(settings))
         process.started(web.port)
         parts = Parts(
             web=web,

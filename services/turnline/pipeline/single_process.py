@@ -12,7 +12,7 @@ from turnline.agent import AgentRegistry
 from turnline.auth import AuthValidator
 from turnline.config import Settings
 from turnline.errors import UnknownAgentError
-from turnline.frontdoor import Admin, Admission
+from turnline.frontdoor import Admin, Admission, web_app
 from turnline.gateway.custom import RouteHandler
 from turnline.gateway.hub import Hub
 from turnline.gateway.routes import SOCKET_PATH
@@ -33,7 +33,7 @@ from turnline.protocol.clock import SystemClock
 from turnline.push import PushSignals, Routes, UserPush
 from turnline.push.endpoint import PushHandler
 from turnline.push.endpoint_routes import push_routes
-from turnline.request_handler import WaitingRoom, build_routes, rest_app
+from turnline.request_handler import WaitingRoom, build_routes
 from turnline.request_handler.wiring import open_rest
 from turnline.responder.wiring import responder_loop
 from turnline.runner.wiring import runner_loop
@@ -107,7 +107,7 @@ async def serve_single_process(
             keeper.run,
             lambda: watch_loop_lag(backends.metrics, backends.clock),
         ]
-        web = WebServer(rest_app(routes), web_options(settings))
+        web = WebServer(web_app(routes), web_options(settings))
         if what.socket_validator is not None:
             gateway = open_gateway(
                 settings,

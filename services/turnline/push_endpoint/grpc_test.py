@@ -13,12 +13,11 @@ from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 from grpc_health.v1 import health_pb2
 from grpc_health.v1.health_pb2_grpc import HealthStub
-from starlette.applications import Starlette
 from typing_extensions import override
 
 from turnline.config import Settings
 from turnline.errors import ConfigurationError, StoreUnavailableError
-from turnline.frontdoor import EXCEPTION_HANDLERS
+from turnline.frontdoor import web_app
 from turnline.hosting import Lifecycle, WebOptions, WebServer
 from turnline.protocol.clock import SystemClock
 from turnline.push import PUSH_TOKEN_HEADER, Frame
@@ -142,7 +141,7 @@ async def a_pod() -> AsyncIterator[tuple[Pod, str]]:
     """Serve a pod; give it and its endpoint."""
     pod = Pod()
     handler = PushHandler(token=TOKEN, local=pod, users=None)
-    app = Starlette(routes=push_routes(handler), exception_handlers=EXCEPTION_HANDLERS)
+    app = web_app(push_routes(handler))
     web = WebServer(app, WebOptions(host="127.0.0.1", port=0, close_seconds=1.0))
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:

@@ -7,11 +7,9 @@ to bottom: what is opened first is closed last.
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from starlette.applications import Starlette
-
 from turnline.config import Settings, load_adapter
 from turnline.errors import ConfigurationError
-from turnline.frontdoor import EXCEPTION_HANDLERS
+from turnline.frontdoor import web_app
 from turnline.hosting import Lifecycle, Ops, Parts, WebServer, run_parts, web_options
 from turnline.hosting.ops import Check
 from turnline.hosting.parts import Server
@@ -63,9 +61,7 @@ async def serve_push_endpoint(
     )
     async with open_push(settings, connections, metrics, clock) as handler:
         port = settings.websocket_api.push_port
-        app = Starlette(
-            routes=[*ops.routes(), *push_routes(handler)], exception_handlers=EXCEPTION_HANDLERS
-        )
+        app = web_app([*ops.routes(), *push_routes(handler)])
         web = WebServer(app, web_options(settings, port=port))
         servers = _grpc_servers(settings, handler)
         started(web.port)

@@ -4,7 +4,7 @@ from turnline.request_handler.body import BodyLimits
 from turnline.request_handler.event_stream import EventStreamOptions
 from turnline.request_handler.handler import ChatCall, ChatHandler, ChatOptions, NoReply, TurnStream
 from turnline.request_handler.preferences import ReplyMode
-from turnline.request_handler.routes import RestOptions, RestParts, build_routes, rest_app
+from turnline.request_handler.routes import RestOptions, RestParts, build_routes
 from turnline.request_handler.waiting import WaitingRoom
 
 __all__ = [
@@ -20,5 +20,4 @@ __all__ = [
     "TurnStream",
     "WaitingRoom",
     "build_routes",
-    "rest_app",
 ]

@@ -6,7 +6,7 @@ Read top to bottom: what is opened first is closed last.
 from starlette.routing import BaseRoute
 
 from turnline.auth import AuthValidator
-from turnline.frontdoor import Admin, Admission
+from turnline.frontdoor import Admin, Admission, web_app
 from turnline.hosting import (
     Parts,
     Standalone,
@@ -15,7 +15,7 @@ from turnline.hosting import (
     run_parts,
     web_options,
 )
-from turnline.request_handler.routes import build_routes, rest_app
+from turnline.request_handler.routes import build_routes
 from turnline.request_handler.waiting import WaitingRoom
 from turnline.request_handler.wiring import open_rest
 from turnline.telemetry import watch_loop_lag
@@ -38,7 +38,7 @@ async def serve_request_handler(
         *client_routes(process, waiting, validator),
         *operator_routes(settings, backends, process.lifecycle),
     ]
-    web = WebServer(rest_app(routes), web_options(settings))
+    web = WebServer(web_app(routes), web_options(settings))
     process.started(web.port)
     parts = Parts(
         web=web,

@@ -20,7 +20,7 @@ from starlette.applications import Starlette
 
 from turnline.auth import AuthValidator
 from turnline.errors import AgentFailedError
-from turnline.frontdoor import Admission
+from turnline.frontdoor import Admission, web_app
 from turnline.hosting import WebOptions, WebServer
 from turnline.protocol import (
     ChatEvent,
@@ -42,7 +42,6 @@ from turnline.request_handler import (
     RestParts,
     WaitingRoom,
     build_routes,
-    rest_app,
 )
 from turnline.store import StoredReply
 from turnline.store.memory import (
@@ -149,7 +148,7 @@ async def open_rig(options: RigOptions | None = None) -> AsyncIterator[Rig]:
     )
     handler = _handler(options, admission, replies, waiting, clock)
     parts = _parts(options, handler, waiting, clock)
-    app = rest_app(build_routes(parts))
+    app = web_app(build_routes(parts))
     asgi = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (
         httpx.AsyncClient(transport=asgi, base_url="http://turnline") as client,

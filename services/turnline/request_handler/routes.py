@@ -1,14 +1,13 @@
 """The REST routes: HTTP in, calls on the chat handler, HTTP out.
 
 One resource per path, so that a wrong method is told every right one.  Resources are plain ASGI
-apps; what they do not render themselves is rendered by `turnline.frontdoor.EXCEPTION_HANDLERS`.
+apps; what they do not render themselves is rendered by the app of `turnline.frontdoor.web_app`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from starlette.applications import Starlette
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -17,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from turnline.auth import AuthValidator, authenticate, bearer_token
 from turnline.errors import InvalidRequestError, TurnlineError, UnauthenticatedError
-from turnline.frontdoor import EXCEPTION_HANDLERS, error_response, json_response
+from turnline.frontdoor import error_response, json_response
 from turnline.protocol import ReplyKey, check_id
 from turnline.protocol.clock import Clock
 from turnline.protocol.json_body import parse_chat_body
@@ -106,17 +105,6 @@ def build_routes(parts: RestParts) -> list[BaseRoute]:
     if parts.agents is not None:
         routes.append(Route(AGENTS_PATH, AgentsResource(parts, counted)))
     return routes
-
-
-def rest_app(routes: Sequence[BaseRoute]) -> Starlette:
-    """Make an app of routes whose every error has the one shape.
-
-    Takes all routes of a process, not only those made here.
-    """
-    app = Starlette(routes=routes, exception_handlers=EXCEPTION_HANDLERS)
-    # A redirect to the path without its slash would turn a misspelled POST into two requests.
-    app.router.redirect_slashes = False
-    return app
 
 
 class Resource:

@@ -6,9 +6,7 @@ Read top to bottom: what is opened first is closed last.
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from starlette.applications import Starlette
-
-from turnline.frontdoor import EXCEPTION_HANDLERS
+from turnline.frontdoor import web_app
 from turnline.hosting import (
     LeaseKeeper,
     Parts,
@@ -36,7 +34,7 @@ async def serve_responder(process: Standalone) -> None:
         responder = responder_loop(settings, backends, keeper, push=push)
         alive = {"responder": lambda: responder.reading}
         routes = operator_routes(settings, backends, lifecycle, alive=alive)
-        app = Starlette(routes=routes, exception_handlers=EXCEPTION_HANDLERS)
+        app = web_app(routes)
         web = WebServer(app, web_options(settings))
         process.started(web.port)
         parts = Parts(

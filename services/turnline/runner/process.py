@@ -3,10 +3,8 @@
 Read top to bottom: what is opened first is closed last.
 """
 
-from starlette.applications import Starlette
-
 from turnline.agent import AgentRegistry
-from turnline.frontdoor import EXCEPTION_HANDLERS, Admin
+from turnline.frontdoor import Admin, web_app
 from turnline.hosting import (
     LeaseKeeper,
     Parts,
@@ -34,7 +32,7 @@ async def serve_runner(process: Standalone, *, agents: AgentRegistry) -> None:
     admin = Admin(transport=backends.transport, token=secret.get_secret_value() if secret else "")
     alive = {"runner": lambda: runner.reading}
     routes = [*operator_routes(settings, backends, lifecycle, alive=alive), *admin.routes()]
-    app = Starlette(routes=routes, exception_handlers=EXCEPTION_HANDLERS)
+    app = web_app(routes)
     web = WebServer(app, web_options(settings))
     process.started(web.port)
     parts = Parts(

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import time
+import uuid
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import count
@@ -21,6 +22,8 @@ PARTS = 3
 CALL_SECONDS = 8.0
 BUDGET_SECONDS = 60.0
 HEARD_SECONDS = 20.0
+# How long the push endpoint waits for a pod.
+POD_SECONDS = 5.0
 
 
 @dataclass(slots=True)
@@ -29,13 +32,15 @@ class Pusher:
 
     Attributes:
         urls: the push endpoints that are up now.
-        most: how often each note may come to one socket.  A try counts twice: what a pod was sent
-            that did not answer in time is held and collected, and the pod may show it after all.
+        mark: tells its notes from those of others, whose users may have the same names.
+        most: how often each note may come to one socket: once a try, and once more if a pod was
+            waited for in vain, which may show what was held and collected meanwhile.
         complaints: notes nobody took.
     """
 
     urls: Urls
     rng: random.Random
+    mark: str = field(default_factory=lambda: uuid.uuid4().hex)
     most: Counter[int] = field(default_factory=Counter)
     complaints: list[str] = field(default_factory=list)
     _numbers: "count[int]" = field(default_factory=count)
@@ -47,8 +52,10 @@ class Pusher:
         headers = {PUSH_TOKEN_HEADER: PUSH_TOKEN}
         async with httpx.AsyncClient(headers=headers, timeout=CALL_SECONDS) as client:
             while time.monotonic() < ends:
-                self.most[number] += 2
-                if await self._taken(client, user, number):
+                began = time.monotonic()
+                taken = await self._taken(client, user, number)
+                self.most[number] += 2 if time.monotonic() - began >= POD_SECONDS else 1
+                if taken:
                     return number
                 await asyncio.sleep(self.rng.uniform(0.5, 1) * PAUSE_SECONDS)
         self.complaints.append(f"note {number} was taken by nobody")
@@ -57,7 +64,8 @@ class Pusher:
     async def _taken(self, client: httpx.AsyncClient, user: str, number: int) -> bool:
         if not (urls := self.urls()):
             return False
-        body = {"user_id": user, "messages": [note(user, number, part) for part in range(PARTS)]}
+        messages = [self.note(user, number, part) for part in range(PARTS)]
+        body = {"user_id": user, "messages": messages}
         try:
             answer = await client.post(self.rng.choice(urls) + PATH, json=body)
         except httpx.HTTPError:
@@ -69,13 +77,18 @@ class Pusher:
     async def reaches(self, client: SocketClient) -> None:
         """Complain unless a note soon comes over a socket, now that nothing fails any more."""
         number = await self.push(client.user)
-        last = note(client.user, number, PARTS - 1)
+        last = self.note(client.user, number, PARTS - 1)
         if not await client.heard(last, within=HEARD_SECONDS):
             self.complaints.append(f"note {number} did not reach {client.user}")
 
+    def note(self, user: str, number: int, part: int) -> dict[str, Any]:
+        """Give one part of a note."""
+        mine = {"type": NOTE, "pusher": self.mark}
+        return {**mine, "user": user, "number": number, "part": part}
+
     def faults(self, user: str, frames: list[dict[str, Any]]) -> list[str]:
         """Give what is wrong with the notes that one socket of a user brought."""
-        notes = [frame for frame in frames if frame["type"] == NOTE]
+        notes = [frame for frame in frames if frame.get("pusher") == self.mark]
         faults = [f"{user} was shown {each}" for each in notes if each["user"] != user]
         for number in {each["number"] for each in notes}:
             parts = [each["part"] for each in notes if each["number"] == number]
@@ -86,11 +99,6 @@ class Pusher:
             if times > self.most[number]:
                 faults.append(f"note {number} came {times} times, {self.most[number]} at most")
         return faults
-
-
-def note(user: str, number: int, part: int) -> dict[str, Any]:
-    """Give one part of a note."""
-    return {"type": NOTE, "user": user, "number": number, "part": part}
 
 
 def _stretches(whole: list[int], size: int) -> list[list[int]]:

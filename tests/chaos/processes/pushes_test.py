@@ -5,13 +5,13 @@ from collections import Counter
 
 import pytest
 
-from chaos.processes.pushes import PARTS, Pusher, note
+from chaos.processes.pushes import PARTS, Pusher
 
 
 def faults_of(*parts: int, user: str = "u1", most: int = 1) -> list[str]:
     """Judge one socket of `u1` that brought these parts of note 7."""
     pusher = Pusher(list, random.Random(0), most=Counter({7: most}))
-    return pusher.faults("u1", [note(user, 7, part) for part in parts])
+    return pusher.faults("u1", [pusher.note(user, 7, part) for part in parts])
 
 
 @pytest.mark.parametrize("parts", [(0, 1, 2), (), (1, 2), (0, 1)])
@@ -33,3 +33,9 @@ def test_parts_in_another_order_are_a_fault(parts: tuple[int, ...]) -> None:
 
 def test_a_note_to_somebody_else_is_a_fault() -> None:
     assert len(faults_of(0, user="u2")) == 1
+
+
+def test_the_notes_of_another_application_are_not_judged() -> None:
+    other, pusher = (Pusher(list, random.Random(0)) for _ in range(2))
+
+    assert pusher.faults("u1", [other.note("u1", 7, 1)]) == []
