@@ -99,22 +99,23 @@ class ApiGateway:
         if request.method == "POST":
             self.calls.append(name)
             if waiting := self._refusals[name]:
-                return _error(waiting.popleft())
+                return error_answer(waiting.popleft())
         if name not in self.frames:
-            return _error(410)
+            return error_answer(410)
         if request.method == "DELETE":
             self.close(name)
             return Response(status_code=204)
         if request.method == "GET":
             return Response(b'{"connectedAt": "2026-01-01T00:00:00Z"}')
         if len(body) > MAX_BYTES:
-            return _error(413)
+            return error_answer(413)
         async with self._news:
             self.frames[name].append(json.loads(body))
             self._news.notify_all()
         return Response(status_code=200)
 
 
-def _error(status: int) -> Response:
+def error_answer(status: int) -> Response:
+    """Give a refusal as API Gateway words it."""
     headers = {"x-amzn-ErrorType": _ERRORS.get(status, "InternalServerErrorException")}
     return Response(b'{"message": null}', status_code=status, headers=headers)

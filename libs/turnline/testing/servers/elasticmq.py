@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
 from typing import Self
 
@@ -39,6 +40,9 @@ class ElasticMqServer:
         self._folder = Path(tempfile.mkdtemp(prefix="turnline-elasticmq-"))
         [self.port] = free_ports(1)
         self._process: subprocess.Popen[bytes] | None = None
+        # Who is cancelled in `start` leaves behind a thread that is about to spawn.
+        self._spawning = threading.Lock()
+        self._is_removed = False
 
     @property
     def url(self) -> str:
@@ -63,6 +67,8 @@ class ElasticMqServer:
 
     def remove(self) -> None:
         """Stop it and delete its files; for good."""
+        with self._spawning:
+            self._is_removed = True
         self.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -92,17 +98,23 @@ class ElasticMqServer:
         self._process.send_signal(signal.SIGCONT)
 
     def _spawn(self) -> None:
+        java, jars = find_java(), _JARS.folder()
+        with self._spawning:
+            if not self._is_removed:
+                self._process = self._spawned(java, jars)
+
+    def _spawned(self, java: str, jars: Path) -> subprocess.Popen[bytes]:
         config, logback = self._folder / "server.conf", self._folder / "logback.xml"
         config.write_text(_CONFIG.format(port=self.port))
         logback.write_text(_LOGBACK)
         command = [
-            *(find_java(), "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+            *(java, "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
             *("-XX:-UsePerfData", "-Xshare:auto", f"-Dconfig.file={config}"),
             f"-Dlogback.configurationFile={logback}",
-            *("-cp", f"{_JARS.folder()}/*", "org.elasticmq.server.Main"),
+            *("-cp", f"{jars}/*", "org.elasticmq.server.Main"),
         ]
         with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, process_group=0)
+            return subprocess.Popen(command, stdout=log, stderr=log, process_group=0)
 
     async def _is_ready(self) -> bool:
         assert self._process is not None

@@ -7,8 +7,8 @@ https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from botocore.exceptions import ClientError  # pants: no-infer-dep
@@ -53,6 +53,14 @@ class EventSource:
         self.events: list[Mapping[str, Any]] = []
         self.failed: list[list[str]] = []
         self.broken: list[Exception] = []
+
+    @asynccontextmanager
+    async def polling(self) -> AsyncIterator[None]:
+        """Poll for the length of the block, which ends with it when SQS fails."""
+        async with asyncio.TaskGroup() as tasks:
+            task = tasks.create_task(self.run())
+            yield
+            task.cancel()
 
     async def run(self) -> None:
         """Poll until cancelled."""

@@ -82,11 +82,11 @@ class Sandbox:
         Raises:
             FunctionError: the import failed, or the process ended.
         """
-        await self._web.started.wait()
-        self._spawn()
         try:
+            await self._web.started.wait()
+            self._spawn()
             await self._until(self._ready, _START_SECONDS)
-        except FunctionError:
+        except BaseException:
             await self.kill()
             raise
 
@@ -101,6 +101,10 @@ class Sandbox:
         except TimeoutError as error:
             await self.kill()
             raise FunctionTimeoutError(f"after {timeout:g} s") from error
+        except asyncio.CancelledError:
+            # It is at work, and would answer the next one late.
+            await self.kill()
+            raise
         finally:
             self._answers.pop(name, None)
 
@@ -275,6 +279,15 @@ class LambdaFunction:
             self._busy.discard(sandbox)
             if sandbox.alive:
                 self._idle.append(sandbox)
+
+    async def warm(self) -> None:
+        """Have a sandbox wait for the first event, as provisioned concurrency does.
+
+        Raises:
+            FunctionError: the function does not start.
+        """
+        sandbox = await self._started()
+        self._idle.append(sandbox)
 
     def freeze(self) -> None:
         """Stop idle sandboxes where they are, as Lambda does between invocations."""
