@@ -8,7 +8,7 @@ from typing import Any
 USER_ID_CLAIM = "userId"
 
 Context = Mapping[str, Any]
-"""What is known of the request: its `surface` is `rest` or `websocket`."""
+"""What is known of the request: its `surface` is `rest`, `websocket` or `grpc`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,26 @@
 """A gRPC server that starts, drains and stops on this process's terms, as `WebServer` does.
 
 Services raise Turnline's errors as they are; here they become a status and details.  Serves
-`grpc.health.v1` beside them.  A module of its own, so that a process without gRPC need not load
-it.
+`grpc.health.v1` and reflection beside them, to everybody.  A module of its own, so that a process
+without gRPC need not load it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import grpc.aio
-from grpc_health.v1 import health_pb2_grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from grpc_reflection.v1alpha import reflection
 from typing_extensions import override
 
 from turnline.errors import ConfigurationError, DrainingError, InternalError, TurnlineError
-from turnline.hosting.grpc_errors import status_code, trailers
+from turnline.hosting.grpc_errors import abort, end_call
 from turnline.hosting.interrupts import Interruptible
+from turnline.protocol import Failure
 from turnline.telemetry import get_logger
 
 _log = get_logger("hosting")
@@ -30,6 +32,7 @@ _LAST_WORD_SECONDS = 0.25
 # A text, because the library's class takes no types when the code runs.
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Context = grpc.aio.ServicerContext[Any, Any]
+Metadata = Mapping[str, str | bytes]
 Continuation = Callable[[grpc.HandlerCallDetails], Awaitable["Handler | None"]]
 
 
@@ -45,6 +48,11 @@ class GrpcOptions:
         max_calls: calls at once; more are RESOURCE_EXHAUSTED.
         close_seconds: how long running calls may take to end at shutdown; what runs longer is
             UNAVAILABLE, with the pause to keep.
+        send_seconds: how long a reader may leave a message of a stream unread; then it is ABORTED.
+        ping_seconds: silence on a connection after which it is tried, so that nothing between
+            takes it for idle; as long without an answer ends it.
+        draining: set when the process begins to drain, some time before it stops: from then on
+            the health is NOT_SERVING.  None: from when it stops.
     """
 
     host: str
@@ -54,6 +62,9 @@ class GrpcOptions:
     max_message_bytes: int = 4 * 1024 * 1024
     max_calls: int = 256
     close_seconds: float = 3.0
+    send_seconds: float = 30.0
+    ping_seconds: float = 20.0
+    draining: asyncio.Event | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +74,14 @@ class GrpcService:
     Attributes:
         name: its full name, `turnline.v1.PushService`.
         register: adds its servicer to a server.
-        authenticate: called with a call's metadata before its request is read; raises
-            TurnlineError to refuse it.  None takes every call.
+        authenticate: called with the name of a call's method (`Push`) and its metadata, before its
+            request is read; raises TurnlineError to refuse it.  The servicer sees context
+            variables that it sets.  None takes every call.
     """
 
     name: str
     register: Callable[[grpc.aio.Server], None]
-    authenticate: Callable[[dict[str, str | bytes]], None] | None = None
+    authenticate: Callable[[str, Metadata], Awaitable[None]] | None = None
 
 
 class GrpcServer:
@@ -82,20 +94,19 @@ class GrpcServer:
             ConfigurationError: the address cannot be bound.
         """
         self._options = options
-        self._calls = _Calls(services)
+        self._calls = _Calls(services, options.send_seconds)
         self._health = _Health(service.name for service in services)
         self._server = grpc.aio.server(
             interceptors=[self._calls],
-            options=[
-                # Or two processes would share the port, and each get some of the calls.
-                ("grpc.so_reuseport", 0),
-                ("grpc.max_receive_message_length", options.max_message_bytes),
-            ],
+            options=_channel_options(options),
             maximum_concurrent_rpcs=options.max_calls,
         )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         for service in services:
             service.register(self._server)
+        health = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
+        known = [health, reflection.SERVICE_NAME, *(service.name for service in services)]
+        reflection.enable_server_reflection(known, self._server)
         self.started = asyncio.Event()
         self.port = _bind(self._server, options)
 
@@ -108,6 +119,10 @@ class GrpcServer:
         try:
             await self._server.start()
             self.started.set()
+            _log.info("server.listening", surface="grpc", port=self.port)
+            if self._options.draining is not None:
+                await self._options.draining.wait()
+                self._health.drain()
             await stop.wait()
             await self._drain()
         finally:
@@ -119,6 +134,21 @@ class GrpcServer:
         self._health.drain()
         await self._calls.finish(self._options.close_seconds - 2 * _LAST_WORD_SECONDS)
         await self._server.stop(_LAST_WORD_SECONDS)
+
+
+def _channel_options(options: GrpcOptions) -> list[tuple[str, int]]:
+    ping = int(options.ping_seconds * 1000)
+    return [
+        # Or two processes would share the port, and each get some of the calls.
+        ("grpc.so_reuseport", 0),
+        ("grpc.max_receive_message_length", options.max_message_bytes),
+        ("grpc.keepalive_time_ms", ping),
+        ("grpc.keepalive_timeout_ms", ping),
+        ("grpc.keepalive_permit_without_calls", 1),
+        # Pings that keep a silent stream open are no abuse, on either side.
+        ("grpc.http2.max_pings_without_data", 0),
+        ("grpc.http2.min_ping_interval_without_data_ms", ping // 2),
+    ]
 
 
 def _bind(server: grpc.aio.Server, options: GrpcOptions) -> int:
@@ -171,11 +201,16 @@ class _Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc] # the libra
         return HealthCheckResponse(status=HealthCheckResponse.SERVING)
 
 
+class _SlowReaderError(Exception):
+    """The reader of a stream left a message unread for too long."""
+
+
 class _Calls(grpc.aio.ServerInterceptor):
     """Stands before each call of our services: who may, what an error becomes, and the drain."""
 
-    def __init__(self, services: Sequence[GrpcService]) -> None:
+    def __init__(self, services: Sequence[GrpcService], send_seconds: float) -> None:
         self._services = {service.name: service for service in services}
+        self._send_seconds = send_seconds
         self._running: set[Interruptible] = set()
         self._finishing = False
         self._idle = asyncio.Event()
@@ -185,7 +220,7 @@ class _Calls(grpc.aio.ServerInterceptor):
     async def intercept_service(
         self, continuation: Continuation, handler_call_details: grpc.HandlerCallDetails
     ) -> "Handler | None":
-        _, name, _ = handler_call_details.method.split("/")
+        _, name, method = handler_call_details.method.split("/")
         service = self._services.get(name)
         handler = await continuation(handler_call_details)
         if service is None or handler is None:
@@ -195,7 +230,7 @@ class _Calls(grpc.aio.ServerInterceptor):
                 raise DrainingError
             if service.authenticate is not None:
                 metadata = handler_call_details.invocation_metadata or ()
-                service.authenticate(dict(metadata))
+                await service.authenticate(method, dict(metadata))
         except TurnlineError as error:
             return _refusal(error)
         return self._guarded(handler)
@@ -223,15 +258,23 @@ class _Calls(grpc.aio.ServerInterceptor):
             async with self._call(context):
                 return await unary(request, context)
 
-        async def answers(request: object, context: Context) -> AsyncIterator[object]:
+        async def answers(request: object, context: Context) -> None:
             async with self._call(context), aclosing(stream(request, context)) as messages:
                 async for message in messages:
-                    yield message
+                    await self._write(context, message)
 
         read, write = handler.request_deserializer, handler.response_serializer
         if handler.response_streaming:
             return grpc.unary_stream_rpc_method_handler(answers, read, write)
         return grpc.unary_unary_rpc_method_handler(answer, read, write)
+
+    async def _write(self, context: Context, message: object) -> None:
+        """Write one message of a stream; waits while its reader's window is full."""
+        try:
+            async with asyncio.timeout(self._send_seconds):
+                await context.write(message)
+        except TimeoutError:
+            raise _SlowReaderError from None
 
     @asynccontextmanager
     async def _call(self, context: Context) -> AsyncIterator[None]:
@@ -243,12 +286,14 @@ class _Calls(grpc.aio.ServerInterceptor):
             async with interruptible:
                 yield
         except TurnlineError as error:
-            await _abort(context, error)
+            await end_call(context, Failure.from_error(error))
+        except _SlowReaderError:
+            await abort(context, grpc.StatusCode.ABORTED, "What was sent is not being read")
         except grpc.aio.AbortError:
             raise
         except Exception as error:  # noqa: BLE001 - the last stop before the caller
             _log.error("request.failed", surface="grpc", exc_info=error)
-            await _abort(context, InternalError())
+            await end_call(context, Failure.from_error(InternalError()))
         finally:
             self._running.discard(interruptible)
             if not self._running:
@@ -257,11 +302,7 @@ class _Calls(grpc.aio.ServerInterceptor):
 
 def _refusal(error: TurnlineError) -> Handler:
     async def refuse(_: object, context: Context) -> None:
-        await _abort(context, error)
+        await end_call(context, Failure.from_error(error))
 
     # To gRPC a stream of requests, which is not read before somebody asks for the first.
     return grpc.stream_unary_rpc_method_handler(refuse)
-
-
-async def _abort(context: Context, error: TurnlineError) -> None:
-    await context.abort(status_code(error), error.message, trailers(error))

@@ -13,6 +13,7 @@ from google.rpc.status_pb2 import Status
 from turnline.errors import CODES, NotFoundError, QueueFullError, UnauthenticatedError
 from turnline.hosting.grpc_errors import trailers
 from turnline.hosting.grpc_server import GrpcOptions, GrpcServer, GrpcService, Handler
+from turnline.protocol import Failure
 
 NAME = "tests.Words"
 
@@ -54,7 +55,7 @@ class Words:
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(NAME, handlers),))
 
 
-def refuse(_: object) -> None:
+async def refuse(_method: object, _metadata: object) -> None:
     raise UnauthenticatedError("who are you")
 
 
@@ -191,7 +192,7 @@ def test_every_code_has_a_grpc_status() -> None:
 def test_details_tell_codes_of_one_status_apart() -> None:
     error = QueueFullError("full", scope="session", retry_after=0.0004)
 
-    found = dict(trailers(error))
+    found = dict(trailers(Failure.from_error(error)))
     status = Status.FromString(bytes(found["grpc-status-details-bin"]))  # type: ignore[arg-type] # is bytes
     info = ErrorInfo()
 

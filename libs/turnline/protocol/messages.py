@@ -1,7 +1,7 @@
 """The protocol's values as Protobuf messages and back, one pair of functions each.
 
-For the codec; Protobuf objects go no further than it.  `write_*` fills an empty message in place (a
-submessage is written without a copy), `read_*` gives a value.
+For the codec and gRPC services; Protobuf objects go no further than them.  `write_*` fills an empty
+message in place (a submessage is written without a copy), `read_*` gives a value.
 All raise InvalidRequestError, naming the field, for what one side holds and the other cannot.
 """
 

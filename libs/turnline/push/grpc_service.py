@@ -30,7 +30,7 @@ class GrpcPush(PushServiceServicer):
     def __init__(self, handler: PushHandler) -> None:
         self._handler = handler
 
-    def authenticate(self, metadata: Mapping[str, str | bytes]) -> None:
+    async def authenticate(self, _method: str, metadata: Mapping[str, str | bytes]) -> None:
         """Check the token in a call's metadata.
 
         Raises:

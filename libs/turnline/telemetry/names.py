@@ -168,6 +168,7 @@ def _event(name: str, help_text: str, *fields: str) -> EventSpec:
 EVENTS: tuple[EventSpec, ...] = (
     _event("process.starting", "Start-up begins.", "version", "topology", "transport", "mode"),
     _event("process.ready", "Everything is up; work is taken.", "seconds", "port"),
+    _event("server.listening", "A server beside the HTTP one takes calls.", "surface", "port"),
     _event("process.draining", "SIGTERM came: nothing new is taken.", "grace_seconds", "in_flight"),
     _event(
         "process.overran", "Draining took too long; what was left is cancelled.", "grace_seconds"

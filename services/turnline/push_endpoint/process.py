@@ -23,8 +23,8 @@ from turnline.telemetry import Metrics, watch_loop_lag
 # By name, so that a process without gRPC need not load it.
 _BY_NAME = MappingProxyType({"grpc": "turnline.push_endpoint.grpc_port"})
 _NO_LIBRARY = (
-    "websocket_api.push_grpc_port: is set, but this installation lacks gRPC; install grpcio and "
-    "grpcio-health-checking, or unset it"
+    "websocket_api.push_grpc_port: is set, but this installation lacks gRPC; install grpcio, "
+    "grpcio-health-checking and grpcio-reflection, or unset it"
 )
 
 
