@@ -113,7 +113,7 @@ class EnabledRoutes(Block):
 
 
 class Api(Block):
-    """`api`: the HTTP server."""
+    """`api`: the HTTP server, and the gRPC one beside it."""
 
     host: str = Field(
         default="0.0.0.0",
@@ -125,6 +125,27 @@ class Api(Block):
         ge=0,
         le=65_535,
         description="Port to listen on.  0: any free one.  Default 8000: the guide's.",
+    )
+    grpc_port: int | None = Field(
+        default=None,
+        ge=0,
+        le=65_535,
+        description="Port of chat over gRPC; request handler, IO side and single process only.  0: "
+        "any free one.  Unset: no gRPC.",
+    )
+    grpc_certificate_file: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=4096,
+        description="PEM file of the certificate gRPC is served with, and of those that vouch for "
+        "it.  Unset: no TLS.",
+    )
+    grpc_private_key_file: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=4096,
+        description="PEM file of the key of that certificate, without a passphrase.  Unset: no "
+        "TLS.",
     )
     enabled_routes: EnabledRoutes = Field(
         default_factory=EnabledRoutes, description="Routes that can be switched off."

@@ -14,8 +14,9 @@ from turnline.hosting import (
     run_parts,
     web_options,
 )
-from turnline.request_handler import WaitingRoom
-from turnline.request_handler.process import client_routes
+from turnline.request_handler import WaitingRoom, build_routes
+from turnline.request_handler.process import admin_routes, client_parts
+from turnline.request_handler.wiring import open_grpc
 from turnline.responder.process import open_push
 from turnline.responder.wiring import responder_loop
 from turnline.telemetry import watch_loop_lag
@@ -36,14 +37,17 @@ async def serve_io(process: Standalone, *, validator: AuthValidator | None) -> N
         responder = responder_loop(settings, backends, keeper, push=push)
         waiting = WaitingRoom()
         alive = {"responder": lambda: responder.reading}
+        rest = client_parts(process, waiting, validator)
         routes = [
-            *client_routes(process, waiting, validator),
+            *build_routes(rest),
+            *admin_routes(process),
             *operator_routes(settings, backends, process.lifecycle, alive=alive),
         ]
         web = WebServer(web_app(routes), web_options(settings))
         process.started(web.port)
         parts = Parts(
             web=web,
+            servers=open_grpc(settings, rest, process.lifecycle),
             responder=responder,
             background=[keeper.run, lambda: watch_loop_lag(backends.metrics, backends.clock)],
             farewells=[waiting.close],

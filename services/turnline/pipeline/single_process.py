@@ -34,7 +34,7 @@ from turnline.push import PushSignals, Routes, UserPush
 from turnline.push.endpoint import PushHandler
 from turnline.push.endpoint_routes import push_routes
 from turnline.request_handler import WaitingRoom, build_routes
-from turnline.request_handler.wiring import open_rest
+from turnline.request_handler.wiring import open_grpc, open_rest
 from turnline.responder.wiring import responder_loop
 from turnline.runner.wiring import runner_loop
 from turnline.store import LOCAL_ENDPOINT
@@ -122,6 +122,7 @@ async def serve_single_process(
             background.append(gateway.refresh)
         parts = Parts(
             web=web,
+            servers=open_grpc(settings, rest, lifecycle),
             runner=runner,
             responder=responder,
             output=backends.transport.output,

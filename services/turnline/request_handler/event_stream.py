@@ -135,9 +135,9 @@ class EventStream:
                 if len(self._buffer) >= self._options.buffer_items:
                     self._room.clear()
                     await self._room.wait()
-            self._end(_FAILED)
+            self._end(FAILED)
         except TurnlineError:
-            self._end(_FAILED)
+            self._end(FAILED)
         finally:
             if isinstance(items, AsyncGenerator):
                 await items.aclose()
@@ -157,7 +157,7 @@ class EventStream:
             if self._buffer:
                 self._last_item = now
             if now >= self._last_item + options.idle:
-                self._end(_TIMED_OUT)
+                self._end(TIMED_OUT)
                 _log.info("stream.idle", request_id=self._stream.request_id)
                 return
             if now >= self._last_write + options.heartbeat:
@@ -273,5 +273,5 @@ def _over(code: Code, message: str, *, status: int) -> Failure:
     )
 
 
-_TIMED_OUT = _over(Code.REPLY_NOT_READY, "Stream timed out", status=504)
-_FAILED = _over(Code.STORE_UNAVAILABLE, "Stream delivery failed", status=503)
+TIMED_OUT = _over(Code.REPLY_NOT_READY, "Stream timed out", status=504)
+FAILED = _over(Code.STORE_UNAVAILABLE, "Stream delivery failed", status=503)

@@ -125,7 +125,9 @@ async def reading(
         reader.began.set()
 
     stream = EventStream(
-        TurnStream(request_id="r1", session_id="s1", after=after, items=source.stream()),
+        TurnStream(
+            request_id="r1", session_id="s1", after=after, items=source.stream(), known=True
+        ),
         waiting=reader.waiting,
         clock=reader.clock,
         options=EventStreamOptions(

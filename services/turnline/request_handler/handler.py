@@ -46,9 +46,11 @@ class ChatCall:
 
     Attributes:
         user: the authenticated user; empty where no AuthValidator is set.
+        surface: where it came in, for the log.
     """
 
     body: ChatBody
+    surface: str
     user: str = ""
     trace: TraceContext = TraceContext()
 
@@ -64,12 +66,17 @@ class NoReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnStream:
-    """The stream of one turn, for one reader standing at `after`."""
+    """The stream of one turn, for one reader standing at `after`.
+
+    Attributes:
+        known: the turn was admitted before.
+    """
 
     request_id: str
     session_id: str
     after: Position
     items: AsyncIterator[StreamItem]
+    known: bool
 
 
 class ChatHandler:
@@ -132,7 +139,7 @@ class ChatHandler:
             TurnlineError: nothing was admitted; see `Admission.submit`.
         """
         turn = await self._submit(call, ReplyMode.STREAM, self._options.turn_timeout)
-        return self._stream(turn.reply_key, turn.session_id, after)
+        return self._stream(turn.reply_key, turn.session_id, after, known=turn.known)
 
     async def join_stream(self, key: ReplyKey, *, after: Position = BEGINNING) -> TurnStream:
         """Give the stream of a turn admitted before, running or ended.
@@ -143,7 +150,7 @@ class ChatHandler:
         found = await self._replies.get(key)
         if found is None:
             raise NotFoundError("No turn of this request_id", field="request_id")
-        return self._stream(key, found.session_id, after)
+        return self._stream(key, found.session_id, after, known=True)
 
     async def poll(self, key: ReplyKey, *, wait: float = 0.0) -> StoredReply | PendingReply | None:
         """Read the end of a turn, waiting up to `wait` seconds for it; reads destroy nothing.
@@ -185,7 +192,7 @@ class ChatHandler:
                 "turn.admitted",
                 request_id=turn.request_id,
                 session_id=turn.session_id,
-                surface="sse" if streams else "rest",
+                surface=call.surface,
                 mode=mode.value,
             )
         return turn
@@ -205,12 +212,15 @@ class ChatHandler:
                 return found
             raise
 
-    def _stream(self, key: ReplyKey, session_id: str, after: Position) -> TurnStream:
+    def _stream(
+        self, key: ReplyKey, session_id: str, after: Position, *, known: bool
+    ) -> TurnStream:
         return TurnStream(
             request_id=key.request_id,
             session_id=session_id,
             after=after,
             items=self._replies.stream(key, after),
+            known=known,
         )
 
 

@@ -132,3 +132,12 @@ def wait_seconds(text: str) -> float:
     if not text.isascii() or not _SECONDS.fullmatch(text):
         raise InvalidRequestError("wait must be a number of seconds, 0 or more", field="wait")
     return float(text)
+
+
+def answered_over_sockets(mode: ReplyMode) -> InvalidRequestError:
+    """Say where an installation answers that keeps no answers for this surface (guide's words)."""
+    if mode is ReplyMode.STREAM:
+        text = "STREAM responses on this topology are delivered over the WebSocket route"
+    else:
+        text = "ASYNC mode delivers responses over the WebSocket route"
+    return InvalidRequestError(f"{text}: connect to /ws instead", field="prefer")

@@ -1,7 +1,10 @@
 """The request handler as a process of its own: routes in front, a broker and shared stores behind.
 
-Read top to bottom: what is opened first is closed last.
+Chat is served over gRPC as well where `api.grpc_port` is set.  Read top to bottom: what is opened
+first is closed last.
 """
+
+from collections.abc import Callable
 
 from starlette.routing import BaseRoute
 
@@ -15,33 +18,43 @@ from turnline.hosting import (
     run_parts,
     web_options,
 )
-from turnline.request_handler.routes import build_routes
+from turnline.request_handler.routes import RestParts, build_routes
 from turnline.request_handler.waiting import WaitingRoom
-from turnline.request_handler.wiring import open_rest
+from turnline.request_handler.wiring import open_grpc, open_rest
 from turnline.telemetry import watch_loop_lag
 
 
 async def serve_request_handler(
-    process: Standalone, *, validator: AuthValidator | None = None
+    process: Standalone,
+    *,
+    validator: AuthValidator | None = None,
+    grpc_started: Callable[[int], None] = lambda _port: None,
 ) -> None:
     """Serve until the lifecycle drains, then let running requests end within the grace period.
 
     Args:
         validator: checks bearer tokens; None leaves the routes open.
+        grpc_started: called with the port of gRPC, once it is bound; not where that is off.
 
     Raises:
         ConfigurationError: the port is taken.
     """
     settings, backends = process.settings, process.backends
     waiting = WaitingRoom()
+    rest = client_parts(process, waiting, validator)
     routes = [
-        *client_routes(process, waiting, validator),
+        *build_routes(rest),
+        *admin_routes(process),
         *operator_routes(settings, backends, process.lifecycle),
     ]
     web = WebServer(web_app(routes), web_options(settings))
+    servers = open_grpc(settings, rest, process.lifecycle)
     process.started(web.port)
+    for server in servers:
+        grpc_started(server.port)
     parts = Parts(
         web=web,
+        servers=servers,
         background=[lambda: watch_loop_lag(backends.metrics, backends.clock)],
         farewells=[waiting.close],
     )
@@ -51,11 +64,18 @@ async def serve_request_handler(
 def client_routes(
     process: Standalone, waiting: WaitingRoom, validator: AuthValidator | None
 ) -> list[BaseRoute]:
-    """Make the REST routes over a broker, and those for dead letters.
+    """Make the REST routes over a broker, and those for dead letters; see `client_parts`."""
+    return [*build_routes(client_parts(process, waiting, validator)), *admin_routes(process)]
+
+
+def client_parts(
+    process: Standalone, waiting: WaitingRoom, validator: AuthValidator | None
+) -> RestParts:
+    """Make what clients' surfaces work on, over a broker.
 
     Args:
         waiting: where callers wait; close it when no further answer will come.
-        validator: checks bearer tokens; None leaves the routes open.
+        validator: checks bearer tokens; None leaves the surfaces open.
     """
     settings, backends, lifecycle = process.settings, process.backends, process.lifecycle
     admission = Admission(
@@ -65,7 +85,7 @@ def client_routes(
         clock=backends.clock,
         accepting=lambda: lifecycle.accepting,
     )
-    rest = open_rest(
+    return open_rest(
         settings,
         backends,
         admission=admission,
@@ -74,6 +94,10 @@ def client_routes(
         # Agents live where the runner is.
         agents=list,
     )
-    secret = settings.api.admin_token
-    admin = Admin(transport=backends.transport, token=secret.get_secret_value() if secret else "")
-    return [*build_routes(rest), *admin.routes()]
+
+
+def admin_routes(process: Standalone) -> list[BaseRoute]:
+    """Make the routes for dead letters."""
+    secret = process.settings.api.admin_token
+    token = secret.get_secret_value() if secret else ""
+    return [*Admin(transport=process.backends.transport, token=token).routes()]

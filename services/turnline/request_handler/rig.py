@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import httpx
 from starlette.applications import Starlette
 
-from turnline.auth import AuthValidator
+from turnline.auth import AuthValidator, ValidationResult
 from turnline.errors import AgentFailedError
 from turnline.frontdoor import Admission, web_app
 from turnline.hosting import WebOptions, WebServer
@@ -54,6 +54,21 @@ from turnline.telemetry import Metrics, configure_tracing
 from turnline.transport.in_memory import InMemoryOptions, InMemoryTransport
 
 
+class TokenIsUser(AuthValidator):
+    """Takes tokens `user-<id>`; `old-<id>` is one that ended long ago."""
+
+    async def validate(self, token: str, context: object = None) -> ValidationResult:
+        """See `AuthValidator.validate`."""
+        kind, _, user = token.partition("-")
+        expires_at = 1.0 if kind == "old" else None
+        return ValidationResult(
+            is_valid=kind in ("user", "old"),
+            claims={"userId": user},
+            error_msg="Unknown token",
+            expires_at=expires_at,
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RigOptions:
     """What a test may vary."""
@@ -66,6 +81,7 @@ class RigOptions:
     max_file_bytes: int = 50_000
     max_messages: int = 10_000
     max_messages_per_session: int = 100
+    max_chunks_per_reply: int = 100_000
     running: bool = True
     keeps_answers: bool = True
     validator: AuthValidator | None = None
@@ -101,6 +117,7 @@ class Rig:
     """What a test works with.
 
     Attributes:
+        parts: what every surface works on.
         envelopes: what reached the runner, in order.
         released: lets turns go on that hold or pause.
         accepting: set to False to refuse new turns.
@@ -113,6 +130,7 @@ class Rig:
     transport: InMemoryTransport
     client: httpx.AsyncClient
     metrics: Metrics
+    parts: RestParts
     envelopes: list[Envelope] = field(default_factory=list)
     released: asyncio.Event = field(default_factory=asyncio.Event)
     accepting: bool = True
@@ -136,7 +154,9 @@ async def open_rig(options: RigOptions | None = None) -> AsyncIterator[Rig]:
     options = options or RigOptions()
     clock = SystemClock()
     transport = InMemoryTransport(_bounds(options), clock)
-    replies = MemoryResponseStore(MemoryResponseOptions(), clock)
+    replies = MemoryResponseStore(
+        MemoryResponseOptions(max_chunks_per_reply=options.max_chunks_per_reply), clock
+    )
     waiting = WatchedRoom()
     admission = Admission(
         queue=transport.input,
@@ -163,6 +183,7 @@ async def open_rig(options: RigOptions | None = None) -> AsyncIterator[Rig]:
             transport=transport,
             client=client,
             metrics=parts.metrics,
+            parts=parts,
         )
         runner = tasks.create_task(_run(rig) if options.running else asyncio.sleep(0))
         try:

@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from turnline.auth import AuthValidator, authenticate, bearer_token
-from turnline.errors import InvalidRequestError, TurnlineError, UnauthenticatedError
+from turnline.auth import AuthValidator
+from turnline.errors import InvalidRequestError, TurnlineError
 from turnline.frontdoor import error_response, json_response
 from turnline.protocol import ReplyKey, check_id
 from turnline.protocol.clock import Clock
@@ -29,6 +29,7 @@ from turnline.request_handler.answers import (
     not_ready_response,
 )
 from turnline.request_handler.body import BodyLimits, parse_json, read_body
+from turnline.request_handler.callers import user_of
 from turnline.request_handler.event_stream import EventStream, EventStreamOptions
 from turnline.request_handler.handler import ChatCall, ChatHandler, TurnStream
 from turnline.request_handler.multipart import read_form
@@ -36,6 +37,7 @@ from turnline.request_handler.openapi import openapi_document
 from turnline.request_handler.preferences import (
     Preference,
     ReplyMode,
+    answered_over_sockets,
     read_headers,
     read_preference,
     stream_position,
@@ -43,7 +45,7 @@ from turnline.request_handler.preferences import (
     wait_seconds,
     wants_event_stream,
 )
-from turnline.request_handler.visit import RequestMetrics, Visit
+from turnline.request_handler.visit import HttpVisit, RequestMetrics
 from turnline.request_handler.waiting import WaitingRoom
 from turnline.store import StoredReply
 from turnline.telemetry import Metrics, Tracing, extract, names
@@ -119,7 +121,7 @@ class Resource:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request (ASGI)."""
         method = scope["method"]
-        visit = Visit(
+        visit = HttpVisit(
             method=method,
             mode=self._parts.options.mode.value if method == "POST" else "read",
             headers=read_headers(scope["headers"]),
@@ -137,7 +139,7 @@ class Resource:
         finally:
             self._counted.answered(visit)
 
-    async def _answer(self, visit: Visit) -> Answer:
+    async def _answer(self, visit: HttpVisit) -> Answer:
         if visit.method not in self.METHODS:
             raise HTTPException(405, headers={"Allow": ", ".join(self.METHODS)})
         try:
@@ -145,19 +147,15 @@ class Resource:
         except TurnlineError as error:
             return error_response(error)
 
-    async def answer(self, visit: Visit, user: str, /) -> Answer:
+    async def answer(self, visit: HttpVisit, user: str, /) -> Answer:
         """Answer an allowed method of an authenticated user (empty where nobody checks)."""
         raise NotImplementedError
 
-    async def _user(self, visit: Visit, /) -> str:
-        validator = self._parts.validator
-        if validator is None:
-            return ""
-        token = bearer_token(visit.header("authorization"))
-        identity = await authenticate(validator, token, {"surface": "rest"})
-        if identity.expires_at is not None and identity.expires_at <= self._parts.clock.time():
-            raise UnauthenticatedError("The authentication token has expired")
-        return identity.user_id
+    async def _user(self, visit: HttpVisit, /) -> str:
+        parts = self._parts
+        return await user_of(
+            visit.header("authorization"), parts.validator, parts.clock, surface="rest"
+        )
 
     def _event_stream(self, stream: TurnStream, *, fails_as_status: bool) -> EventStream:
         parts = self._parts
@@ -174,11 +172,11 @@ class Resource:
 class PostingResource(Resource):
     """A path that takes chat requests; how the body is written is the subclass's business."""
 
-    async def body(self, visit: Visit) -> object:
+    async def body(self, visit: HttpVisit) -> object:
         """Read the body into the object `parse_chat_body` takes."""
         raise NotImplementedError
 
-    async def post(self, visit: Visit, user: str) -> Answer:
+    async def post(self, visit: HttpVisit, user: str) -> Answer:
         """Admit a turn and answer as the caller prefers."""
         preference = read_preference(accept=visit.header("accept"), prefer=visit.header("prefer"))
         mode = preference.mode or self._parts.options.mode
@@ -193,7 +191,7 @@ class PostingResource(Resource):
                 if key := visit.header("idempotency-key"):
                     body = replace(body, request_id=turn_name(header=key, body=body.request_id))
                 span.set(session_id=body.session_id, request_id=body.request_id)
-                call = ChatCall(body=body, user=user, trace=span.context)
+                call = ChatCall(body=body, user=user, trace=span.context, surface=visit.surface)
                 answer = await self._chat(call, mode, preference, visit)
             except TurnlineError as error:
                 span.fail(error.code.value)
@@ -203,11 +201,11 @@ class PostingResource(Resource):
             return answer
 
     async def _chat(
-        self, call: ChatCall, mode: ReplyMode, preference: Preference, visit: Visit
+        self, call: ChatCall, mode: ReplyMode, preference: Preference, visit: HttpVisit
     ) -> Answer:
         handler = self._parts.handler
         if not self._parts.options.keeps_answers:
-            raise _answered_over_sockets(self._parts.options.mode)
+            raise answered_over_sockets(self._parts.options.mode)
         match mode:
             case ReplyMode.SYNC:
                 return chat_response(await handler.chat(call))
@@ -221,7 +219,7 @@ class PostingResource(Resource):
                 stream = await handler.submit_stream(call, after=after)
                 return self._event_stream(stream, fails_as_status=True)
             case ReplyMode.SOCKET:
-                raise _answered_over_sockets(mode)
+                raise answered_over_sockets(mode)
 
 
 class ChatResource(PostingResource):
@@ -229,7 +227,7 @@ class ChatResource(PostingResource):
 
     METHODS = ("DELETE", "GET", "HEAD", "POST")
 
-    async def answer(self, visit: Visit, user: str, /) -> Answer:
+    async def answer(self, visit: HttpVisit, user: str, /) -> Answer:
         """Answer any of the methods."""
         if visit.method == "POST":
             return await self.post(visit, user)
@@ -245,7 +243,7 @@ class ChatResource(PostingResource):
         except TurnlineError as error:
             return error_response(error, session_id=session_id)
 
-    async def body(self, visit: Visit) -> object:
+    async def body(self, visit: HttpVisit) -> object:
         """Read JSON."""
         limits = self._parts.options.limits
         body = await read_body(
@@ -265,13 +263,13 @@ class ChatResource(PostingResource):
             request_id=key.request_id, session_id=session_id, pending=found is not None
         )
 
-    async def _join(self, key: ReplyKey, query: QueryParams, visit: Visit) -> EventStream:
+    async def _join(self, key: ReplyKey, query: QueryParams, visit: HttpVisit) -> EventStream:
         visit.surface, visit.mode = "sse", "resume"
         last = visit.header("last-event-id") or query.get("last_event_id", "")
         stream = await self._parts.handler.join_stream(key, after=stream_position(last))
         return self._event_stream(stream, fails_as_status=False)
 
-    async def _cancel(self, key: ReplyKey, visit: Visit) -> Response:
+    async def _cancel(self, key: ReplyKey, visit: HttpVisit) -> Response:
         visit.mode = "cancel"
         state = await self._parts.handler.cancel(key)
         return cancel_response(state, request_id=key.request_id)
@@ -282,11 +280,11 @@ class MultipartResource(PostingResource):
 
     METHODS = ("POST",)
 
-    async def answer(self, visit: Visit, user: str, /) -> Answer:
+    async def answer(self, visit: HttpVisit, user: str, /) -> Answer:
         """Answer POST."""
         return await self.post(visit, user)
 
-    async def body(self, visit: Visit) -> object:
+    async def body(self, visit: HttpVisit) -> object:
         """Read a form."""
         return await read_form(visit.headers, visit.receive, self._parts.options.limits)
 
@@ -294,7 +292,7 @@ class MultipartResource(PostingResource):
 class AgentsResource(Resource):
     """`/api/v1/agents`: the names of agents."""
 
-    async def answer(self, _visit: Visit, _name: str, /) -> Answer:
+    async def answer(self, _visit: HttpVisit, _name: str, /) -> Answer:
         """Answer GET."""
         agents = self._parts.agents
         return json_response(200, {"agents": list(agents()) if agents is not None else []})
@@ -303,25 +301,16 @@ class AgentsResource(Resource):
 class OpenApiResource(Resource):
     """`/openapi.json`: the document of these routes, open to everybody."""
 
-    async def _user(self, _visit: Visit, /) -> str:
+    async def _user(self, _visit: HttpVisit, /) -> str:
         return ""
 
-    async def answer(self, _visit: Visit, _name: str, /) -> Answer:
+    async def answer(self, _visit: HttpVisit, _name: str, /) -> Answer:
         """Answer GET."""
         parts = self._parts
         document = openapi_document(
             authenticated=parts.validator is not None, agents=parts.agents is not None
         )
         return json_response(200, document)
-
-
-def _answered_over_sockets(mode: ReplyMode) -> InvalidRequestError:
-    """Say where this installation answers, in the guide's words."""
-    if mode is ReplyMode.STREAM:
-        text = "STREAM responses on this topology are delivered over the WebSocket route"
-    else:
-        text = "ASYNC mode delivers responses over the WebSocket route"
-    return InvalidRequestError(f"{text}: connect to /ws instead", field="prefer")
 
 
 def _request_id(query: QueryParams) -> str:
@@ -331,7 +320,7 @@ def _request_id(query: QueryParams) -> str:
     return check_id(request_id, field="request_id")
 
 
-def _ids_in(raw: object, visit: Visit) -> tuple[str, str]:
+def _ids_in(raw: object, visit: HttpVisit) -> tuple[str, str]:
     """Find session and request id of a request that was refused; empty where there is no id."""
     fields: Mapping[Any, Any] = raw if isinstance(raw, dict) else {}
     request_id = visit.header("idempotency-key") or fields.get("request_id")

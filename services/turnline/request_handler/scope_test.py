@@ -3,25 +3,10 @@
 import httpx
 import pytest
 
-from turnline.auth import AuthValidator, ValidationResult
-from turnline.request_handler.rig import Rig, RigOptions, open_rig
+from turnline.request_handler.rig import Rig, RigOptions, TokenIsUser, open_rig
 
 PATH = "/api/v1/chat"
 STREAM = {"Accept": "text/event-stream"}
-
-
-class TokenIsUser(AuthValidator):
-    """Takes tokens `user-<id>`; `old-<id>` is one that ended long ago."""
-
-    async def validate(self, token: str, context: object = None) -> ValidationResult:
-        kind, _, user = token.partition("-")
-        expires_at = 1.0 if kind == "old" else None
-        return ValidationResult(
-            is_valid=kind in ("user", "old"),
-            claims={"userId": user},
-            error_msg="Unknown token",
-            expires_at=expires_at,
-        )
 
 
 SCOPED = RigOptions(validator=TokenIsUser())

@@ -1,4 +1,4 @@
-"""One request on its way through the routes, and the signals it leaves: counts, times, a span."""
+"""One request on its way through a surface, and the signals it leaves: counts and times."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,19 +14,31 @@ class Visit:
     """One request.  Not frozen: what it turns out to be is filled in on the way.
 
     Attributes:
-        headers: by lower-case name.
+        began: when, by the monotonic clock.
         surface / mode: labels of its metrics.
-        status: of the answer; 500 until there is one.
+        status: of the answer, an HTTP status on every surface; 500 until there is one.
+    """
+
+    began: float
+    surface: str
+    mode: str
+    status: int = 500
+
+
+@dataclass(slots=True, kw_only=True)
+class HttpVisit(Visit):
+    """One HTTP request.
+
+    Attributes:
+        headers: by lower-case name.
     """
 
     method: str
     headers: Mapping[str, str]
     query: bytes
     receive: Receive
-    began: float
     surface: str = "rest"
     mode: str = "read"
-    status: int = 500
 
     def header(self, name: str) -> str:
         """Give a header by its lower-case name; empty if it was not sent."""
