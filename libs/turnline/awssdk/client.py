@@ -27,6 +27,8 @@ T = TypeVar("T")
 Service = Literal["apigatewaymanagementapi", "dynamodb", "sqs"]
 
 _CONNECT_SECONDS = 5.0
+# botocore knows the second alone; containers and functions are given the first, as other SDKs read.
+_REGION = ("region", ["AWS_REGION", "AWS_DEFAULT_REGION"], None, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +81,7 @@ async def _opened(service: Service, options: AwsOptions) -> AsyncIterator[Any]:
         warm_up_loader_caches=True,
     )
     try:
-        opening = get_session().create_client(
+        opening = get_session({"region": _REGION}).create_client(
             service,
             region_name=options.region,
             endpoint_url=options.endpoint_url,

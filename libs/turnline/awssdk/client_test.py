@@ -98,6 +98,16 @@ async def test_no_region_is_said_on_entering() -> None:
     assert "AWS_REGION" in raised.value.remedy
 
 
+@pytest.mark.parametrize("variable", ["AWS_REGION", "AWS_DEFAULT_REGION"])
+async def test_the_region_is_what_the_environment_says(
+    variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "x-2")
+
+    async with open_client("sqs", AwsOptions()) as sqs:
+        assert sqs.meta.region_name == "x-2"
+
+
 async def test_no_credentials_are_said_by_the_first_call(
     front: AwsFront, monkeypatch: pytest.MonkeyPatch
 ) -> None:

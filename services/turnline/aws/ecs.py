@@ -10,8 +10,9 @@ from typing import NoReturn
 from turnline.agent import default_registry
 from turnline.auth import AuthValidator
 from turnline.aws import custom_routes
-from turnline.aws.checks import WEBSOCKET_MODES, validator_of
+from turnline.aws.checks import WEBSOCKET_MODES, is_direct, validator_of
 from turnline.aws.custom_routes import HandlerT
+from turnline.aws.direct_container import serve_direct
 from turnline.aws.ecs_process import serve_front, serve_io, serve_output, serve_part
 from turnline.config import Settings, Topology
 from turnline.errors import ConfigurationError
@@ -53,7 +54,11 @@ class AWSRestAPI:
 
 
 class AWSWebsocketAPI:
-    """Client sockets of a WebSocket API alone; ECSOutputConsumer pushes the answers."""
+    """Client sockets of a WebSocket API.
+
+    With queues it takes frames alone; ECSOutputConsumer pushes the answers.  Without (the guide's
+    direct mode) it runs the registered agents itself; register them before `run`.
+    """
 
     @classmethod
     def run(cls, auth_validator: AuthValidator | None = None) -> NoReturn:
@@ -67,7 +72,13 @@ class AWSWebsocketAPI:
                 )
             yield from _endpoint_fault(settings)
 
-        serve_part(Topology.GATEWAY, _needed_for_sockets(auth_validator), serve_front, more=faults)
+        serve_part(
+            Topology.GATEWAY,
+            _needed_for_sockets(auth_validator),
+            _serve_sockets,
+            more=faults,
+            direct=default_registry,
+        )
 
     @classmethod
     def register(cls, route: str) -> Callable[[HandlerT], HandlerT]:
@@ -109,6 +120,13 @@ class ECSStreamAgentRunner(ECSAgentRunner):
                 f"execution.mode: is {settings.execution.mode}, but ECSStreamAgentRunner is for "
                 "stream; set it, or use ECSAgentRunner"
             )
+
+
+async def _serve_sockets(process: Standalone, validator: AuthValidator | None) -> None:
+    if is_direct(process.settings):
+        await serve_direct(process, validator, agents=default_registry)
+    else:
+        await serve_front(process, validator)
 
 
 async def _serve_agents(process: Standalone, _: None) -> None:

@@ -10,8 +10,9 @@ from typing import NoReturn, TypeVar
 
 from starlette.routing import BaseRoute
 
+from turnline.agent import AgentRegistry
 from turnline.auth import AuthValidator
-from turnline.aws.checks import WEBSOCKET_MODES, read_settings_for, without_inbox
+from turnline.aws.checks import WEBSOCKET_MODES, part_of, read_settings_for, without_inbox
 from turnline.aws.crashes import guarded
 from turnline.aws.ecs_sockets import socket_routes
 from turnline.aws.gateway_push import open_gateway_push
@@ -46,6 +47,7 @@ def serve_part(
     serve: Callable[[Standalone, T], Awaitable[None]],
     *,
     more: Callable[[Settings], Iterator[str]] = lambda _: iter(()),
+    direct: AgentRegistry | None = None,
 ) -> NoReturn:
     """Run a part of the pipeline until told to stop or a reader breaks, then leave the process.
 
@@ -53,12 +55,14 @@ def serve_part(
 
     Args:
         more: faults of the entry point's own.
+        direct: what it runs where there are no queues; None: it needs queues.
     """
 
     async def run(lifecycle: Lifecycle) -> None:
-        settings, prepared = read_settings_for(part, prepare, more=more)
+        settings, prepared = read_settings_for(part, prepare, more=more, direct=direct)
+        named = part_of(settings, part)
         async with (
-            open_backends(settings, SystemClock(), part=part, stop=lifecycle.draining) as backends,
+            open_backends(settings, SystemClock(), part=named, stop=lifecycle.draining) as backends,
             guarded(backends.transport, lifecycle) as transport,
         ):
             process = Standalone(

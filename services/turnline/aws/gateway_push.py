@@ -128,20 +128,32 @@ class GatewayUserPush(UserPush):
 @asynccontextmanager
 async def open_gateway_push(settings: Settings, backends: Backends) -> AsyncIterator[UserPush]:
     """Open the way to client sockets; a client is made when the first frame goes out."""
+    async with open_gateway_routes(settings) as routes:
+        yield gateway_user_push(routes, backends)
+
+
+@asynccontextmanager
+async def open_gateway_routes(settings: Settings) -> AsyncIterator[GatewayRoutes]:
+    """As `open_gateway_push`, for single sockets."""
     sockets = settings.websocket_api
     options = AwsOptions(
         region=settings.execution.queues.sqs.region, endpoint_url=sockets.endpoint_url
     )
     async with AsyncExitStack() as parts:
-        yield GatewayUserPush(
-            connections=backends.stores.connections,
-            routes=GatewayRoutes(GatewayClients(options, parts)),
-            signals=PushSignals(backends.metrics),
-            clock=backends.clock,
-            timeout=_PUSH_SECONDS,
-            # One refusal says nothing of the other sockets behind the same endpoint.
-            rest=0.0,
-        )
+        yield GatewayRoutes(GatewayClients(options, parts))
+
+
+def gateway_user_push(routes: GatewayRoutes, backends: Backends) -> UserPush:
+    """Make what delivers to all sockets of a user."""
+    return GatewayUserPush(
+        connections=backends.stores.connections,
+        routes=routes,
+        signals=PushSignals(backends.metrics),
+        clock=backends.clock,
+        timeout=_PUSH_SECONDS,
+        # One refusal says nothing of the other sockets behind the same endpoint.
+        rest=0.0,
+    )
 
 
 async def _post(client: Any, connection_id: str, data: bytes) -> None:  # noqa: ANN401 - see `to`

@@ -66,6 +66,11 @@ class Cloud:
             timeout=timeout,
         )
 
+    @property
+    def no_queues(self) -> dict[str, str]:
+        """Variables that take the queues' away; an empty one counts as not set."""
+        return dict.fromkeys((n for n in self.environment if "__QUEUES__" in n), "")
+
     def source(self, url: str, function: LambdaFunction, *, batch_size: int = 1) -> EventSource:
         """Give the mapping from a queue to a function."""
         return EventSource(

@@ -110,6 +110,25 @@ APPS = MappingProxyType(
             "if __name__ == '__main__':\n"
             "    AWSWebsocketAPI.run()\n"
         ),
+        "ecs_direct": (
+            "import agents\n"
+            "from tokens import Tokens\n"
+            "from turnline.aws import AWSWebsocketAPI\n\n\n"
+            "@AWSWebsocketAPI.register('status')\n"
+            "async def status(msg):\n"
+            "    return {'up': True, 'who': msg['user_id']}\n\n\n"
+            "if __name__ == '__main__':\n"
+            "    AWSWebsocketAPI.run(auth_validator=Tokens())\n"
+        ),
+        "app_ws_direct": (
+            "import agents\n"
+            "from tokens import Tokens\n"
+            "from turnline.aws import WebsocketConnectionHandler\n\n\n"
+            "@WebsocketConnectionHandler.register('status')\n"
+            "def status(msg):\n"
+            "    return {'up': True, 'who': msg['user_id']}\n\n\n"
+            "handler = WebsocketConnectionHandler.set_auth_validator(Tokens()).handler\n"
+        ),
         "app_ws_authorizer": (
             "from tokens import Tokens\n"
             "from turnline.aws import APIGatewayAuthorizer\n\n"

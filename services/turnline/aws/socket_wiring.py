@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 
+from turnline.agent import AgentRegistry
 from turnline.auth import AuthValidator
 from turnline.aws.custom_routes import registered
 from turnline.aws.sockets import SocketDesk
 from turnline.config import Settings
+from turnline.errors import UnknownAgentError
 from turnline.frontdoor import Admission
 from turnline.gateway.custom import CustomRoutes
 from turnline.gateway.handler import gateway_options
@@ -21,8 +23,13 @@ def socket_desk(
     *,
     validator: AuthValidator | None,
     accepting: Callable[[], bool] = lambda: True,
+    agents: AgentRegistry | None = None,
 ) -> SocketDesk:
-    """Make the desk."""
+    """Make the desk.
+
+    Args:
+        agents: those of this process, if it runs them; None: a runner elsewhere knows them.
+    """
     return SocketDesk(
         connections=backends.stores.connections,
         replies=backends.stores.replies,
@@ -32,8 +39,17 @@ def socket_desk(
             sessions=backends.stores.sessions,
             clock=backends.clock,
             accepting=accepting,
+            knows_agent=None if agents is None else lambda name: _knows(agents, name),
         ),
         routes=CustomRoutes(registered(), timeout=ROUTE_SECONDS),
         validator=validator,
         options=gateway_options(settings),
     )
+
+
+def _knows(agents: AgentRegistry, name: str) -> bool:
+    try:
+        agents.get(name)
+    except UnknownAgentError:
+        return False
+    return True

@@ -1,15 +1,20 @@
-"""The WebSocket connection handler as a Lambda function: all routes of a WebSocket API."""
+"""The WebSocket connection handler as a Lambda function: all routes of a WebSocket API.
 
-from collections.abc import AsyncIterator, Callable
+Without queues it runs agents itself (`direct_lambda`).
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import ClassVar
 
 import orjson
 
+from turnline.agent import default_registry
 from turnline.auth import AuthValidator
 from turnline.aws import custom_routes
-from turnline.aws.checks import read_settings_for, validator_of
+from turnline.aws.checks import is_direct, part_of, read_settings_for, validator_of
 from turnline.aws.custom_routes import HandlerT
+from turnline.aws.direct_lambda import open_direct
 from turnline.aws.environment import AtInit, Event, Invocation
 from turnline.aws.socket_wiring import socket_desk
 from turnline.aws.sockets import SocketDesk
@@ -20,20 +25,24 @@ from turnline.aws.websocket_events import (
     SocketEvent,
     read_socket_event,
 )
-from turnline.config import Topology
+from turnline.config import Settings, Topology
 from turnline.errors import StoreUnavailableError, UnauthenticatedError
-from turnline.hosting import open_backends
+from turnline.hosting import Backends, open_backends
 from turnline.protocol.clock import SystemClock
+from turnline.push import Frame
 from turnline.telemetry import get_logger
 
 _log = get_logger("aws")
+
+
+Message = Callable[[SocketEvent, float], Awaitable[Frame | None]]
 
 
 class WebsocketConnectionHandler:
     """Lets clients in, takes their frames, and forgets them when they leave.
 
     The frame that answers a frame is the function's answer: the routes of the API need a route
-    response for it to reach the client.
+    response for it to reach the client.  In direct mode register agents before `handler` is read.
 
     Attributes:
         handler: what Lambda calls.  Reading it opens the queue and the stores.
@@ -61,27 +70,55 @@ class WebsocketConnectionHandler:
         Raises:
             ConfigurationError: lists every fault.
         """
-        settings, validator = read_settings_for(Topology.GATEWAY, validator_of(cls._validator))
-        async with open_backends(settings, SystemClock(), part=Topology.GATEWAY) as backends:
-            desk = socket_desk(settings, backends, validator=validator)
-            override = settings.websocket_api.endpoint_url
+        settings, validator = read_settings_for(
+            Topology.GATEWAY, validator_of(cls._validator), direct=default_registry
+        )
+        part = part_of(settings, Topology.GATEWAY)
+        async with (
+            open_backends(settings, SystemClock(), part=part) as backends,
+            _opened(settings, backends, validator) as handle,
+        ):
+            yield handle
 
-            async def invoke(event: Event, _seconds: float) -> Event:
-                return await _handle(desk, read_socket_event(event), override)
 
-            yield invoke
+@asynccontextmanager
+async def _opened(
+    settings: Settings, backends: Backends, validator: AuthValidator | None
+) -> AsyncIterator[Invocation]:
+    """Give what handles an event, with queues or without."""
+    desk = socket_desk(settings, backends, validator=validator)
+    override = settings.websocket_api.endpoint_url
+    if not is_direct(settings):
+
+        async def enqueue(event: SocketEvent, _seconds: float) -> Frame | None:
+            return await desk.message(event.connection_id, event.text, user_id=event.user_id)
+
+        yield _invocation(desk, enqueue, override)
+        return
+    async with open_direct(
+        settings, backends, agents=default_registry, validator=validator
+    ) as frames:
+
+        async def run(event: SocketEvent, seconds: float) -> Frame | None:
+            return await frames.message(event, endpoint=event.endpoint, seconds=seconds)
+
+        yield _invocation(desk, run, override)
 
 
-async def _handle(desk: SocketDesk, event: SocketEvent, endpoint: str | None) -> Event:
-    if event.kind == CONNECT:
-        return await _connect(desk, event, endpoint or event.endpoint)
-    if event.kind == DISCONNECT:
-        await desk.disconnect(event.connection_id)
-        return {"statusCode": 200}
-    frame = await desk.message(event.connection_id, event.text, user_id=event.user_id)
-    if frame is None:
-        return {"statusCode": 200}
-    return {"statusCode": 200, "body": orjson.dumps(frame).decode()}
+def _invocation(desk: SocketDesk, message: Message, override: str | None) -> Invocation:
+    async def invoke(event: Event, seconds: float) -> Event:
+        asked = read_socket_event(event)
+        if asked.kind == CONNECT:
+            return await _connect(desk, asked, override or asked.endpoint)
+        if asked.kind == DISCONNECT:
+            await desk.disconnect(asked.connection_id)
+            return {"statusCode": 200}
+        frame = await message(asked, seconds)
+        if frame is None:
+            return {"statusCode": 200}
+        return {"statusCode": 200, "body": orjson.dumps(frame).decode()}
+
+    return invoke
 
 
 async def _connect(desk: SocketDesk, event: SocketEvent, endpoint: str) -> Event:
