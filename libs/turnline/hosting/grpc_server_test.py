@@ -7,15 +7,22 @@ from typing import Any
 
 import grpc.aio
 import pytest
-from google.rpc.error_details_pb2 import ErrorInfo
-from google.rpc.status_pb2 import Status
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from grpc_health.v1.health_pb2_grpc import HealthStub
+from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
+from grpc_reflection.v1alpha.reflection_pb2_grpc import ServerReflectionStub
 
-from turnline.errors import CODES, NotFoundError, QueueFullError, UnauthenticatedError
-from turnline.hosting.grpc_errors import trailers
+from turnline.errors import NotFoundError, UnauthenticatedError
 from turnline.hosting.grpc_server import GrpcOptions, GrpcServer, GrpcService, Handler
-from turnline.protocol import Failure
 
 NAME = "tests.Words"
+
+# What a client of HTTP/2 begins with, empty settings included, and the type of a PING frame.
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)
+_PING = 6
+
+# A hundred megabytes, of which no reader's window holds a fifth.
+_FLOOD = 1_000
 
 Call = grpc.aio.UnaryStreamCall[bytes, bytes]
 
@@ -44,12 +51,22 @@ class Words:
         finally:
             self.ended.set()
 
+    async def flood(self, _: bytes, __: object) -> AsyncIterator[bytes]:
+        try:
+            while self.calls < _FLOOD:
+                self.calls += 1
+                yield b"x" * 100_000
+                self.said.set()
+        finally:
+            self.ended.set()
+
     async def abort(self, _: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> bytes:
         await context.abort(grpc.StatusCode.OUT_OF_RANGE, "as the service says")
 
     def register(self, server: grpc.aio.Server) -> None:
         handlers: dict[str, Handler] = {
             "Stream": grpc.unary_stream_rpc_method_handler(self.stream),
+            "Flood": grpc.unary_stream_rpc_method_handler(self.flood),
             "Abort": grpc.unary_unary_rpc_method_handler(self.abort),
         }
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(NAME, handlers),))
@@ -59,29 +76,61 @@ async def refuse(_method: object, _metadata: object) -> None:
     raise UnauthenticatedError("who are you")
 
 
+def options(
+    *,
+    close_seconds: float = 5.0,
+    send_seconds: float = 30.0,
+    ping_seconds: float = 20.0,
+    draining: asyncio.Event | None = None,
+) -> GrpcOptions:
+    return GrpcOptions(
+        host="127.0.0.1",
+        port=0,
+        setting="a.port",
+        close_seconds=close_seconds,
+        send_seconds=send_seconds,
+        ping_seconds=ping_seconds,
+        max_calls=2,
+        draining=draining,
+    )
+
+
 @asynccontextmanager
-async def served(
-    words: Words, *, close_seconds: float = 5.0, closed: bool = False
-) -> AsyncIterator[tuple[grpc.aio.Channel, asyncio.Event]]:
-    """Serve on any free port; gives a channel to it and the event that stops it."""
+async def serving(
+    words: Words, options: GrpcOptions, *, closed: bool = False
+) -> AsyncIterator[tuple[GrpcServer, asyncio.Event]]:
+    """Serve on any free port; gives the server and the event that stops it."""
     service = GrpcService(
         name=NAME, register=words.register, authenticate=refuse if closed else None
-    )
-    options = GrpcOptions(
-        host="127.0.0.1", port=0, setting="a.port", close_seconds=close_seconds, max_calls=2
     )
     server, stop = GrpcServer([service], options), asyncio.Event()
     async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
         tasks.create_task(server.run(stop))
         await server.started.wait()
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
-            yield channel, stop
+        yield server, stop
+        if options.draining is not None:
+            options.draining.set()
         stop.set()
 
 
-def streamed(channel: grpc.aio.Channel, request: bytes) -> Call:
+@asynccontextmanager
+async def served(
+    words: Words, options: GrpcOptions | None = None, *, closed: bool = False
+) -> AsyncIterator[tuple[grpc.aio.Channel, asyncio.Event]]:
+    """As `serving`, but gives a channel to it."""
+    async with (
+        serving(words, options or _OPTIONS, closed=closed) as (server, stop),
+        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+    ):
+        yield channel, stop
+
+
+_OPTIONS = options()
+
+
+def streamed(channel: grpc.aio.Channel, request: bytes, *, name: str = "Stream") -> Call:
     method: grpc.aio.UnaryStreamMultiCallable[bytes, bytes]
-    method = channel.unary_stream(f"/{NAME}/Stream")
+    method = channel.unary_stream(f"/{NAME}/{name}")
     return method(request)
 
 
@@ -160,7 +209,7 @@ async def test_a_running_stream_may_end_within_the_time_to_close() -> None:
 @pytest.mark.parametrize("close_seconds", [0.0, 0.5])
 async def test_a_stream_that_outlasts_it_is_told_to_come_back(close_seconds: float) -> None:
     words = Words()
-    async with served(words, close_seconds=close_seconds) as (channel, stop):
+    async with served(words, options(close_seconds=close_seconds)) as (channel, stop):
         call = streamed(channel, b"")
         await words.said.wait()
         stop.set()
@@ -183,19 +232,69 @@ async def test_more_calls_than_allowed_are_refused() -> None:
         ]
 
 
-def test_every_code_has_a_grpc_status() -> None:
-    names = {meaning.grpc_status for meaning in CODES.values()}
-
-    assert names <= {status.name for status in grpc.StatusCode}
+# --- readers who do not read ----------------------------------------------------------------------
 
 
-def test_details_tell_codes_of_one_status_apart() -> None:
-    error = QueueFullError("full", scope="session", retry_after=0.0004)
+async def test_what_a_slow_reader_has_not_read_is_not_made() -> None:
+    words = Words()
+    async with served(words, options(send_seconds=0.5)) as (channel, _):
+        call = streamed(channel, b"", name="Flood")
+        await words.ended.wait()
+        made = words.calls
+        got, code = await told(call)
 
-    found = dict(trailers(Failure.from_error(error)))
-    status = Status.FromString(bytes(found["grpc-status-details-bin"]))  # type: ignore[arg-type] # is bytes
-    info = ErrorInfo()
+    assert made < _FLOOD / 5
+    assert (len(got) <= made, code) == (True, grpc.StatusCode.ABORTED)
 
-    assert status.details[0].Unpack(info)
-    assert (info.reason, info.metadata["retry"]) == ("session_queue_full", "after")
-    assert found["grpc-retry-pushback-ms"] == "1"
+
+async def test_a_stream_nobody_reads_does_not_hold_up_the_end() -> None:
+    words = Words()
+    async with served(words, options(close_seconds=0.5)) as (channel, stop):
+        call = streamed(channel, b"", name="Flood")
+        await words.said.wait()
+        stop.set()
+        await words.ended.wait()
+        _, code = await told(call)
+
+    assert code is grpc.StatusCode.UNAVAILABLE
+
+
+# --- what stands beside the services --------------------------------------------------------------
+
+
+async def test_the_health_says_that_the_process_drains_before_it_stops() -> None:
+    draining = asyncio.Event()
+    async with served(Words(), options(draining=draining)) as (channel, _):
+        watch = aiter(HealthStub(channel).Watch(HealthCheckRequest(service=NAME)))
+        first = await anext(watch)
+        draining.set()
+        second = await anext(watch)
+        check = await HealthStub(channel).Check(HealthCheckRequest())
+
+    assert first.status == HealthCheckResponse.SERVING
+    assert second.status == check.status == HealthCheckResponse.NOT_SERVING
+
+
+async def test_what_is_served_can_be_asked_for() -> None:
+    async with served(Words(), closed=True) as (channel, _):
+        call = ServerReflectionStub(channel).ServerReflectionInfo()
+        await call.write(ServerReflectionRequest(list_services=""))
+        answer = await call.read()
+        await call.done_writing()
+
+    names = {service.name for service in answer.list_services_response.service}
+    assert names == {NAME, "grpc.health.v1.Health", "grpc.reflection.v1alpha.ServerReflection"}
+
+
+async def test_a_silent_connection_is_tried_so_that_nothing_between_takes_it_for_idle() -> None:
+    async with serving(Words(), options(ping_seconds=0.2)) as (server, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(_PREFACE)
+        kind = -1
+        while kind != _PING:
+            header = await reader.readexactly(9)
+            kind = header[3]
+            await reader.readexactly(int.from_bytes(header[:3], "big"))
+        writer.close()
+
+    assert kind == _PING
