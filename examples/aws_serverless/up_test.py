@@ -1,0 +1,24 @@
+"""The example does what its README says."""
+
+from pathlib import Path
+
+from aws_local.checks import (
+    check_that_it_answers_and_ends,
+    check_that_it_may_be_ended_while_it_starts,
+    check_that_once_is_enough,
+)
+
+HERE = Path(__file__).absolute().parent
+
+
+async def test_it_answers_in_every_client_mode_and_leaves_nothing_behind() -> None:
+    # Seven functions, ElasticMQ and moto.
+    await check_that_it_answers_and_ends(HERE, processes=9)
+
+
+async def test_it_may_ask_in_every_mode_and_end() -> None:
+    await check_that_once_is_enough(HERE)
+
+
+async def test_told_to_stop_while_it_starts_it_leaves_nothing_behind() -> None:
+    await check_that_it_may_be_ended_while_it_starts(HERE)
