@@ -1,4 +1,4 @@
-"""The guide's client modes, with the guide's JSON, against a real process."""
+"""The client modes against a real process: alike over REST and gRPC, and the guide's JSON."""
 
 import json
 from collections.abc import AsyncIterator
@@ -9,6 +9,7 @@ import httpx
 import pytest
 from websockets.asyncio.client import connect
 
+from e2e.clients import SERVED, SURFACES, Told, Turn, caller, over_both
 from e2e.process import Server, dev, serving
 
 CHAT = "/api/v1/chat"
@@ -17,13 +18,13 @@ DOCS_AGENT = Path(__file__).parents[2] / "examples" / "docs_agent" / "agent.py"
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[Server]:
-    async with serving(tmp_path, *dev()) as server:
+    async with serving(tmp_path, *dev(), settings=SERVED) as server:
         yield server
 
 
 @pytest.fixture
 async def docs(tmp_path: Path) -> AsyncIterator[Server]:
-    async with serving(tmp_path, *dev(DOCS_AGENT)) as server:
+    async with serving(tmp_path, *dev(DOCS_AGENT), settings=SERVED) as server:
         yield server
 
 
@@ -47,14 +48,43 @@ async def frames_of(server: Server, frame: dict[str, Any], *, last: str) -> list
     return frames
 
 
-async def test_rest_sync_answers_on_the_same_request(server: Server) -> None:
-    async with server.client() as client:
-        answer = await client.post(CHAT, json={"prompt": "hello there", "session_id": "s1"})
+@over_both
+async def test_whoever_waits_is_answered_on_the_same_request(server: Server, surface: str) -> None:
+    async with caller(server, surface) as client:
+        answer = await client.chat(Turn(prompt="hello there", request_id="r1"))
 
-    body = answer.json()
-    assert answer.status_code == 200
-    assert answer.headers["content-type"] == "application/json"
-    assert (body["result"], body["session_id"]) == ("hello there ", "s1")
+    assert answer == Told(status=200, result="hello there ", session_id="s1", request_id="r1")
+
+
+@over_both
+async def test_whoever_comes_back_gets_the_reply_by_id(server: Server, surface: str) -> None:
+    async with caller(server, surface) as client:
+        taken = await client.submit(Turn(prompt="hello there"))
+        answer = await client.reply(taken.request_id, wait=10)
+
+    assert taken.request_id
+    assert taken == Told(status=202, session_id="s1", request_id=taken.request_id)
+    assert (answer.status, answer.result) == (200, "hello there ")
+    assert answer.request_id == taken.request_id
+
+
+@over_both
+async def test_a_stream_is_numbered_and_ends_once(server: Server, surface: str) -> None:
+    async with caller(server, surface) as client:
+        streamed = await client.stream(Turn(prompt="hello there", request_id="r1"))
+        rest = await client.resume("r1", (1, 1))
+
+    assert [piece.kind for piece in streamed.pieces] == [
+        "message_start",
+        "text_delta",
+        "text_delta",
+        "message_end",
+    ]
+    assert [piece.place for piece in streamed.pieces] == [(1, 0), (1, 1), (1, 2), (1, 3)]
+    assert streamed.text == "hello there "
+    assert [end.result for end in streamed.ends] == ["hello there "]
+    assert rest.pieces == streamed.pieces[2:]
+    assert len(rest.ends) == 1
 
 
 async def test_rest_async_answers_202_and_then_gives_the_reply_by_id(server: Server) -> None:
@@ -83,23 +113,14 @@ async def test_rest_async_answers_202_and_then_gives_the_reply_by_id(server: Ser
     }
 
 
-async def test_sse_streams_numbered_chunks_and_ends_once(server: Server) -> None:
+async def test_frames_of_sse_name_their_session_and_only_the_last_is_done(server: Server) -> None:
     async with server.client() as client:
         answer, text = await stream(client, {"prompt": "hello there", "session_id": "st1"})
 
     chunks = data_lines(text)
     assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
-    assert [chunk["event"]["type"] for chunk in chunks[:-1]] == [
-        "message_start",
-        "text_delta",
-        "text_delta",
-        "message_end",
-    ]
-    assert [chunk["delta"] for chunk in chunks if "delta" in chunk] == ["hello ", "there "]
     assert [chunk["done"] for chunk in chunks] == [False, False, False, False, True]
     assert {chunk["session_id"] for chunk in chunks} == {"st1"}
-    ids = [line[4:] for line in text.splitlines() if line.startswith("id: ")]
-    assert ids[:4] == ["1-0", "1-1", "1-2", "1-3"]
 
 
 async def test_websocket_chat_is_acknowledged_and_answered(server: Server) -> None:
@@ -151,18 +172,18 @@ async def test_the_configured_mode_answers_callers_who_prefer_nothing(
 
 
 async def test_the_docs_agent_answers_a_question_in_every_mode(docs: Server) -> None:
-    question = {"prompt": "What happens when a runner dies?", "session_id": "d1"}
-    async with docs.client() as client:
-        sync = (await client.post(CHAT, json=question)).json()["result"]
-        headers = {"prefer": "respond-async"}
-        accepted = (await client.post(CHAT, json=question, headers=headers)).json()
-        query = {"request_id": accepted["request_id"], "wait": "10"}
-        polled = (await client.get(CHAT, params=query)).json()["result"]
-        _, text = await stream(client, question)
-    frames = await frames_of(docs, {"body": question}, last="CHAT_RESPONSE")
+    question = Turn(prompt="What happens when a runner dies?", session_id="d1")
+    answers: list[str] = []
+    for surface in SURFACES:
+        async with caller(docs, surface) as client:
+            answers.append((await client.chat(question)).result)
+            taken = await client.submit(question)
+            answers.append((await client.reply(taken.request_id, wait=10)).result)
+            answers.append((await client.stream(question)).text)
+    body = {"prompt": question.prompt, "session_id": question.session_id}
+    frames = await frames_of(docs, {"body": body}, last="CHAT_RESPONSE")
+    answers.append(frames[-1]["result"])
 
-    streamed = "".join(chunk.get("delta", "") for chunk in data_lines(text))
-    answers = [sync, polled, streamed, frames[-1]["result"]]
-    assert "runner" in sync
-    assert ".md" in sync
-    assert answers == [sync] * 4
+    assert "runner" in answers[0]
+    assert ".md" in answers[0]
+    assert answers == [answers[0]] * 7

@@ -52,6 +52,12 @@ class Server:
         return f"http://127.0.0.1:{self.port}"
 
     @property
+    def grpc_port(self) -> int:
+        """What it listens on for gRPC, where its settings ask for that."""
+        port: int = self.events("server.listening")[-1]["port"]
+        return port
+
+    @property
     def ws_url(self) -> str:
         """Its WebSocket address."""
         return f"ws://127.0.0.1:{self.port}"

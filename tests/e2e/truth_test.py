@@ -9,6 +9,7 @@ import httpx
 from prometheus_client.parser import text_string_to_metric_families
 from websockets.asyncio.client import connect
 
+from e2e.clients import SERVED, SURFACES, Turn, caller, over_both
 from e2e.process import APPS, dev, serving
 from e2e.tokens import token_for
 
@@ -34,29 +35,33 @@ async def read(client: httpx.AsyncClient) -> dict[tuple[str, str], float]:
     return samples(answer.text)
 
 
-async def test_metrics_count_turns_and_requests_and_show_queues(tmp_path: Path) -> None:
+@over_both
+async def test_metrics_count_turns_and_requests_and_show_queues(
+    surface: str, tmp_path: Path
+) -> None:
     gate = tmp_path / "gate"
-    settings = {"AK_EXECUTION__MAX_CONCURRENCY": "1"}
+    settings = {**SERVED, "AK_EXECUTION__MAX_CONCURRENCY": "1"}
     async with (
         serving(tmp_path / "app", *dev(), settings=settings) as server,
-        server.client() as client,
+        server.client() as scraper,
+        caller(server, surface) as client,
         asyncio.TaskGroup() as tasks,
     ):
         for index in range(3):
-            await client.post(CHAT, json={"prompt": "x", "session_id": f"s{index}"})
-        await client.post(CHAT, json={"prompt": "x", "session_id": "s", "agent": "refusing"})
-        before = await read(client)
+            await client.chat(Turn(prompt="x", session_id=f"s{index}"))
+        await client.chat(Turn(prompt="x", session_id="s", agent="refusing"))
+        before = await read(scraper)
         for index in range(2):
-            body = {"prompt": str(gate), "session_id": f"h{index}", "agent": "hold"}
-            tasks.create_task(client.post(CHAT, json=body))
+            held_turn = Turn(prompt=str(gate), session_id=f"h{index}", agent="hold")
+            tasks.create_task(client.chat(held_turn))
         await server.has_queued(running=1, waiting=1)
-        held = await read(client)
+        held = await read(scraper)
         await asyncio.to_thread(gate.touch)
 
     assert before["turnline_turns_total", "ok"] == 3
     assert before["turnline_turns_total", "fatal"] == 1
-    assert before["turnline_requests_total", "rest_sync,200,rest"] == 3
-    assert before["turnline_requests_total", "rest_sync,402,rest"] == 1
+    assert before["turnline_requests_total", f"rest_sync,200,{surface}"] == 3
+    assert before["turnline_requests_total", f"rest_sync,402,{surface}"] == 1
     assert before["turnline_queue_waiting", "input"] == 0
     assert before["turnline_turns_in_flight", ""] == 0
     assert held["turnline_queue_waiting", "input"] == 1
@@ -65,42 +70,49 @@ async def test_metrics_count_turns_and_requests_and_show_queues(tmp_path: Path) 
     assert held["turnline_turns_total", "ok"] == 3
 
 
-async def test_health_is_true_while_draining_and_ready_is_not(tmp_path: Path) -> None:
+@over_both
+async def test_health_is_true_while_draining_and_ready_is_not(surface: str, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     async with (
-        serving(tmp_path / "app", *dev()) as server,
-        server.client() as client,
+        serving(tmp_path / "app", *dev(), settings=SERVED) as server,
+        server.client() as operator,
+        caller(server, surface) as client,
         asyncio.TaskGroup() as tasks,
     ):
-        up = await client.get("/ready")
-        body = {"prompt": str(gate), "session_id": "s", "agent": "hold"}
-        tasks.create_task(client.post(CHAT, json=body))
+        up = await operator.get("/ready")
+        waiting = tasks.create_task(client.chat(Turn(prompt=str(gate), agent="hold")))
         await server.has_queued(running=1, waiting=0)
         server.signal(SIGTERM)
         await server.is_draining()
-        ready, health = await client.get("/ready"), await client.get("/health")
+        ready, health = await operator.get("/ready"), await operator.get("/health")
+        refused = await client.chat(Turn(prompt="late", session_id="s2"))
         await asyncio.to_thread(gate.touch)
         ended = await server.ended()
 
     assert up.json() == {"status": "ready"}
     assert (ready.status_code, ready.json()) == (503, {"status": "draining"})
     assert (health.status_code, health.json()["state"]) == (200, "draining")
+    assert (refused.status, refused.code) == (503, "draining")
+    assert waiting.result().result == "holding done"
     assert ended.code == 0
 
 
 async def test_nothing_that_users_said_or_signed_with_is_in_the_log(tmp_path: Path) -> None:
     settings = {
+        **SERVED,
         "AK_EXECUTION__QUEUES__TYPE": "in_memory",
         "AK_EXECUTION__QUEUES__IN_MEMORY__RETRY_BACKOFF": "0.01",
     }
     token = token_for("u1")
     headers = {"authorization": f"Bearer {token}"}
     async with serving(tmp_path, str(APPS / "io_app.py"), settings=settings) as server:
+        for surface in SURFACES:
+            async with caller(server, surface, token=token) as client:
+                for agent in ("echo", "upper", "refusing", "broken", "nobody"):
+                    turn = Turn(prompt=PROMPT, session_id=f"s-{surface}-{agent}", agent=agent)
+                    await client.chat(turn)
+                await client.chat(Turn(prompt=PROMPT, session_id=""))
         async with server.client() as client:
-            for agent in ("echo", "upper", "refusing", "broken", "nobody"):
-                body = {"prompt": PROMPT, "session_id": f"s-{agent}", "agent": agent}
-                await client.post(CHAT, json=body, headers=headers)
-            await client.post(CHAT, json={"prompt": PROMPT}, headers=headers)
             await client.post(CHAT, content=b'{"prompt": "marker-of-a-prompt', headers=headers)
             await client.post(CHAT, json={}, headers={"authorization": "Bearer not-a-token"})
         async with connect(f"{server.ws_url}/ws?token={token}") as socket:
