@@ -7,15 +7,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from terraform.workspace import BACKLOG_METRIC, Workspace, resources
+from turnline.awssdk import AwsOptions
 from turnline.backlog_metric import Fleet, Queue, measures
 from turnline.backlog_metric.handler import Target
 from turnline.config import load_settings
 from turnline.store.dynamodb import startup as startup_module
 from turnline.store.dynamodb import table as table_module
 from turnline.store.dynamodb.items import EXPIRY
-from turnline.store.dynamodb.schema import CONNECTIONS, RESPONSES, SESSIONS, TableSchema
+from turnline.store.dynamodb.manifests import manifests_of
+from turnline.store.dynamodb.provision import Wanted
+from turnline.store.dynamodb.schema import (
+    BACKUPS,
+    CONNECTIONS,
+    GUARDED,
+    LIFETIME,
+    RESPONSES,
+    SESSIONS,
+    TableSchema,
+    table_request,
+)
 from turnline.transport.sqs.api import SqsApi
 from turnline.transport.sqs.options import QueueOptions
 from turnline.transport.sqs.topology import REDRIVE, dead_wanted, work_wanted
@@ -145,20 +158,15 @@ def test_containers_drain_before_they_are_killed_and_cannot_write_their_image(
             assert container["linuxParameters"]["capabilities"] == {"drop": ["ALL"]}
 
 
-@pytest.mark.parametrize(
-    ("table", "schema"),
-    [("responses", RESPONSES), ("sessions", SESSIONS), ("connections", CONNECTIONS)],
-)
+TABLES = {"responses": RESPONSES, "sessions": SESSIONS, "connections": CONNECTIONS}
+
+
+@pytest.mark.parametrize(("table", "schema"), TABLES.items())
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_table_has_the_keys_that_the_store_expects(
     stack: str, table: str, schema: TableSchema, workspace: Workspace
 ) -> None:
-    state = workspace.test(stack).states["websocket"]
-    [made] = [
-        found
-        for found in resources(state, "aws_dynamodb_table")
-        if f"aws_dynamodb_table.{table}" in found["address"]
-    ]
+    made = made_table(workspace, stack, table)
 
     keys = {schema.partition_key, schema.sort_key, *schema.indexes.values()}
     assert (made["hash_key"], made["range_key"]) == (schema.partition_key, schema.sort_key)
@@ -168,6 +176,40 @@ def test_a_table_has_the_keys_that_the_store_expects(
     } == schema.indexes
     assert all(index["projection_type"] == "ALL" for index in made["global_secondary_index"])
     assert made["ttl"] == [{"attribute_name": EXPIRY, "enabled": True}]
+
+
+@pytest.mark.parametrize(("table", "schema"), TABLES.items())
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_table_is_as_provision_would_make_it_and_write_it_down(
+    stack: str, table: str, schema: TableSchema, workspace: Workspace
+) -> None:
+    made = made_table(workspace, stack, table)
+    request = {**table_request(made["name"], schema), **GUARDED}
+    wanted = Wanted(setting="t", name=made["name"], schema=schema, aws=AwsOptions())
+    [written] = yaml.safe_load(manifests_of([wanted]))["Resources"].values()
+
+    sse = request.pop("SSESpecification")
+    assert made["billing_mode"] == request["BillingMode"]
+    assert made["deletion_protection_enabled"] == request["DeletionProtectionEnabled"]
+    assert [of["enabled"] for of in made["server_side_encryption"]] == [sse["Enabled"]]
+    assert [of["enabled"] for of in made["point_in_time_recovery"]] == list(BACKUPS.values())
+    assert written["Properties"] == {
+        **request,
+        "SSESpecification": {"SSEEnabled": sse["Enabled"]},
+        "PointInTimeRecoverySpecification": BACKUPS,
+        "TimeToLiveSpecification": LIFETIME,
+    }
+
+
+def made_table(workspace: Workspace, stack: str, table: str) -> dict[str, Any]:
+    """Give a table as a stack makes it."""
+    state = workspace.test(stack).states["websocket"]
+    [made] = [
+        found
+        for found in resources(state, "aws_dynamodb_table")
+        if f"aws_dynamodb_table.{table}" in found["address"]
+    ]
+    return made
 
 
 def test_the_queues_of_containers_are_as_the_transport_would_make_them(

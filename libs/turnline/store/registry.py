@@ -2,16 +2,18 @@
 
 An adapter is a module with the three functions `open_response_store`, `open_session_store` and
 `open_connection_store`, each `(settings, clock) -> async context manager giving the store`.  One
-that processes share also has `open_bookkeeping`, in the same form, for transports that need it.
+that processes share also has `open_bookkeeping`, in the same form, for transports that need it; one
+whose server holds objects that must be made has `open_provisioner(settings, clock) -> Provisioner`.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
 from turnline.config import Settings, load_adapter
+from turnline.config.provisioning import Provisioner
 from turnline.errors import ConfigurationError
 from turnline.protocol.clock import Clock
 from turnline.store.ports import ConnectionStore, ResponseStore, SessionStore
@@ -85,6 +87,20 @@ async def open_bookkeeping(settings: Settings, clock: Clock) -> AsyncIterator[An
         return
     async with make(settings, clock) as books:
         yield books
+
+
+def open_provisioners(settings: Settings, clock: Clock) -> Sequence[Provisioner]:
+    """Make the provisioners of the stores that the settings name; empty: they need nothing made.
+
+    Raises:
+        ConfigurationError: this installation lacks an adapter, or a setting of one is missing.
+    """
+    kinds = sorted({settings.execution.response_store.type, settings.session.type})
+    adapters = {id(found): found for kind in kinds if (found := load_adapter(ADAPTERS, kind))}
+    if len(adapters) < len({ADAPTERS[kind] for kind in kinds}):
+        raise ConfigurationError(_missing(settings))
+    makes = [getattr(adapter, "open_provisioner", None) for adapter in adapters.values()]
+    return [make(settings, clock) for make in makes if make is not None]
 
 
 def _missing(settings: Settings) -> list[str]:

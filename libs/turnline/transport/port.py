@@ -250,55 +250,6 @@ class Transport(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """Something on a broker that is not as the settings want it.
-
-    Attributes:
-        kind: of object, in the broker's words, such as `stream`.
-        name: which one.
-        missing: it is not there; False: it is, and differs.
-        details: a sentence per field that differs; empty when missing.
-    """
-
-    kind: str
-    name: str
-    missing: bool
-    details: tuple[str, ...]
-
-
-class Provisioner(Protocol):
-    """Makes what a transport needs on its broker; use as an async context manager.
-
-    For `turnline provision`; transports that need nothing have none.
-    """
-
-    async def __aenter__(self) -> Self: ...
-
-    async def __aexit__(self, *exc_info: object) -> None: ...
-
-    async def plan(self) -> Sequence[Change]:
-        """Give what is missing or differs, in the order in which to do it; empty: all is well.
-
-        Raises:
-            TransportUnavailableError: the broker can't be reached.
-        """
-        ...
-
-    async def apply(self) -> Sequence[Change]:
-        """Create what is missing, update what differs; give what was done.
-
-        Raises:
-            ConfigurationError: the broker refuses some of it; the rest was done.
-            TransportUnavailableError: the broker can't be reached.
-        """
-        ...
-
-    def manifests(self) -> str:
-        """Give the objects as text for the cluster's own tooling; needs no broker."""
-        ...
-
-
 Admission = Literal["taken", "copy", "pending", "queue_full", "group_full"]
 
 

@@ -10,9 +10,10 @@ the adapters listed in its target, so a missing module is an answer, not a bug.
 from types import MappingProxyType, ModuleType
 
 from turnline.config import Settings, load_adapter
+from turnline.config.provisioning import Provisioner
 from turnline.errors import ConfigurationError
 from turnline.protocol.clock import Clock
-from turnline.transport.port import Bookkeeping, Provisioner, Transport
+from turnline.transport.port import Bookkeeping, Transport
 
 ADAPTERS = MappingProxyType(
     {

@@ -1,4 +1,7 @@
-"""`turnline provision`: what the transport needs on its broker, made, compared or written down."""
+"""`turnline provision`: what transport and stores need on their servers, made, compared or written.
+
+Nothing here changes what is on a queue or in a table.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,10 +9,11 @@ from collections.abc import Sequence
 import click
 
 from turnline.config import Settings
-from turnline.errors import ConfigurationError, TransportUnavailableError
+from turnline.config.provisioning import Change, Provisioner
+from turnline.errors import ConfigurationError, StoreUnavailableError, TransportUnavailableError
 from turnline.hosting import EXIT_CONFIGURATION, EXIT_FAILED, read_settings
 from turnline.protocol.clock import SystemClock
-from turnline.transport import Change, Provisioner
+from turnline.store.registry import open_provisioners
 from turnline.transport.registry import open_provisioner
 
 EXIT_DIFFERS = 2
@@ -20,45 +24,73 @@ EXIT_DIFFERS = 2
 @click.option(
     "--manifests",
     is_flag=True,
-    help="Print the objects for the cluster's tooling; needs no broker.",
+    help="Print the objects for the cluster's tooling; needs no server.",
 )
 def provision(*, diff: bool, manifests: bool) -> None:
-    """Create the broker's objects that the settings call for, and update those that differ."""
+    """Create the queues, streams and tables that the settings need; update what differs."""
     if diff and manifests:
         raise click.UsageError("--diff and --manifests are two different questions; ask one")
     try:
-        provisioner = _provisioner(read_settings().settings)
+        provisioners = _provisioners(read_settings().settings)
         if manifests:
-            click.echo(provisioner.manifests(), nl=False)
+            click.echo("---\n".join(each.manifests() for each in provisioners), nl=False)
             return
-        changes = asyncio.run(_changes(provisioner, apply=not diff))
+        count = asyncio.run(_say_changes(provisioners, apply=not diff))
     except ConfigurationError as error:
         click.echo(error, err=True)
         raise SystemExit(EXIT_CONFIGURATION) from error
     except TransportUnavailableError as error:
         click.echo(f"{error.message}; is the broker up?", err=True)
         raise SystemExit(EXIT_FAILED) from error
-    for change in changes:
-        click.echo(_line(change))
-    if not changes:
+    except StoreUnavailableError as error:
+        click.echo(f"{error.message}; is the store up?", err=True)
+        raise SystemExit(EXIT_FAILED) from error
+    if not count:
         click.echo("nothing to do")
     elif diff:
         raise SystemExit(EXIT_DIFFERS)
 
 
-def _provisioner(settings: Settings) -> Provisioner:
-    provisioner = open_provisioner(settings, SystemClock())
-    if provisioner is None:
-        name = settings.execution.queues.type
-        raise ConfigurationError(
-            [f"execution.queues.type: {name} needs nothing made; there is nothing to provision"]
+def _provisioners(settings: Settings) -> Sequence[Provisioner]:
+    clock = SystemClock()
+    transport = open_provisioner(settings, clock)
+    found = [*([] if transport is None else [transport]), *open_provisioners(settings, clock)]
+    if not found:
+        kinds = (
+            settings.execution.queues.type,
+            settings.execution.response_store.type,
+            settings.session.type,
         )
-    return provisioner
+        raise ConfigurationError(
+            [
+                f"execution.queues.type: {kinds[0]} needs nothing made, nor do stores of type "
+                f"{kinds[1]} and {kinds[2]}; there is nothing to provision"
+            ]
+        )
+    return found
 
 
-async def _changes(provisioner: Provisioner, *, apply: bool) -> Sequence[Change]:
-    async with provisioner:
-        return await (provisioner.apply() if apply else provisioner.plan())
+async def _say_changes(provisioners: Sequence[Provisioner], *, apply: bool) -> int:
+    """Make or compare one after the other, and say what was found; give how much that is.
+
+    Raises:
+        ConfigurationError: lists all that could not be done; the rest was done.
+    """
+    count = 0
+    faults: list[str] = []
+    for provisioner in provisioners:
+        try:
+            async with provisioner:
+                changes = await (provisioner.apply() if apply else provisioner.plan())
+        except ConfigurationError as error:
+            faults += error.faults
+            continue
+        count += len(changes)
+        for change in changes:
+            click.echo(_line(change))
+    if faults:
+        raise ConfigurationError(faults)
+    return count
 
 
 def _line(change: Change) -> str:

@@ -6,6 +6,7 @@ from turnline.store.dynamodb.adapter import (
     open_session_store,
 )
 from turnline.store.dynamodb.connections import DynamoDbConnectionOptions, DynamoDbConnectionStore
+from turnline.store.dynamodb.provisioner import DynamoDbProvisioner, open_provisioner
 from turnline.store.dynamodb.replies import DynamoDbResponseOptions, DynamoDbResponseStore
 from turnline.store.dynamodb.schema import (
     CONNECTIONS,
@@ -22,6 +23,7 @@ __all__ = [
     "SESSIONS",
     "DynamoDbConnectionOptions",
     "DynamoDbConnectionStore",
+    "DynamoDbProvisioner",
     "DynamoDbResponseOptions",
     "DynamoDbResponseStore",
     "DynamoDbSessionOptions",
@@ -29,6 +31,7 @@ __all__ = [
     "TableSchema",
     "create_table",
     "open_connection_store",
+    "open_provisioner",
     "open_response_store",
     "open_session_store",
 ]

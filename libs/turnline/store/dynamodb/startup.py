@@ -4,7 +4,7 @@ Tables are there before a process starts; nothing here makes one.  What a proces
 is not checked, and a warning says so.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from turnline.awssdk import AwsError, AwsFault, AwsOptions, call, open_client, refusal
 from turnline.errors import ConfigurationError
 from turnline.protocol.clock import Clock
-from turnline.store.dynamodb.items import EXPIRY
+from turnline.store.dynamodb.fitness import table_faults, ttl_faults
 from turnline.store.dynamodb.schema import TableSchema
 from turnline.store.dynamodb.table import Table, TableOptions
 from turnline.telemetry import get_logger
@@ -26,7 +26,6 @@ START_SECONDS = 10.0
 _ASK_AGAIN_SECONDS = 0.2
 # A tenth of the usual lease, and the second of which DynamoDB's answers tell no parts.
 _CLOCK_SECONDS = 2.0
-_USABLE = ("ACTIVE", "UPDATING")
 
 
 @asynccontextmanager
@@ -74,9 +73,9 @@ async def _check(
     if described is not None:
         _check_clock(described, setting, clock)
         _check_replicas(described["Table"], setting)
-        faults += _table_faults(described["Table"], schema)
+        faults += (fault.what for fault in table_faults(described["Table"], schema))
     if lifetime is not None:
-        faults += _ttl_faults(lifetime["TimeToLiveDescription"])
+        faults += (fault.what for fault in ttl_faults(lifetime["TimeToLiveDescription"]))
     if faults:
         raise ConfigurationError([f"{setting}: the table {name} {fault}" for fault in faults])
 
@@ -103,7 +102,7 @@ async def _ask(
                 raise ConfigurationError(
                     [
                         f"{setting}: there is no table {options.name} in this account and region; "
-                        "make it, or set the name and the region of one that is there"
+                        "run `turnline provision`, or set the name and region of one that is there"
                     ]
                 ) from error
             if error.code == "AccessDeniedException":
@@ -113,45 +112,6 @@ async def _ask(
             if not error.passes or clock.monotonic() >= until:
                 raise
         await clock.sleep_until(clock.monotonic() + _ASK_AGAIN_SECONDS)
-
-
-def _table_faults(table: Mapping[str, Any], schema: TableSchema) -> Iterator[str]:
-    if table["TableStatus"] not in _USABLE:
-        yield f"is {table['TableStatus']}; wait until it is ACTIVE, or mend it"
-    types = {each["AttributeName"]: each["AttributeType"] for each in table["AttributeDefinitions"]}
-    found = _keys(table["KeySchema"])
-    wanted = {"HASH": schema.partition_key, "RANGE": schema.sort_key}
-    if found != wanted:
-        has = " and ".join(f"{name} ({kind})" for kind, name in sorted(found.items()))
-        yield (
-            f"has the key {has}, which cannot be changed; make a table with the partition key "
-            f"{schema.partition_key} and the sort key {schema.sort_key}, both strings"
-        )
-    for key in sorted({*found.values(), *schema.indexes.values()} & types.keys()):
-        if types[key] != "S":
-            yield f"has {key} of type {types[key]}, which cannot be changed; make one with type S"
-    indexes = {
-        index["IndexName"]: _keys(index["KeySchema"])
-        for index in table.get("GlobalSecondaryIndexes") or ()
-    }
-    for index, key in schema.indexes.items():
-        if indexes.get(index) != {"HASH": key}:
-            yield (
-                f"has no global secondary index {index} with the partition key {key} alone; "
-                "add it"
-            )
-
-
-def _keys(key_schema: Any) -> Mapping[str, str]:  # noqa: ANN401  # of the client's own types
-    return {each["KeyType"]: each["AttributeName"] for each in key_schema}
-
-
-def _ttl_faults(lifetime: Mapping[str, Any]) -> Iterator[str]:
-    attribute = lifetime.get("AttributeName")
-    if lifetime["TimeToLiveStatus"] not in ("ENABLED", "ENABLING"):
-        yield f"has no TTL, so that it grows for ever; enable TTL on the attribute {EXPIRY}"
-    elif attribute != EXPIRY:
-        yield f"has its TTL on the attribute {attribute}; disable it, and enable it on {EXPIRY}"
 
 
 def _check_replicas(table: Mapping[str, Any], setting: str) -> None:

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 
 from confluent_kafka.admin import NewTopic
 
+from turnline.config.provisioning import Change
 from turnline.errors import ConfigurationError, TransportUnavailableError
 from turnline.transport.kafka.admin import Admin
 from turnline.transport.kafka.topology import TopicSpec
-from turnline.transport.port import Change
 
 FIX = "run `turnline provision`, or apply the manifests it prints"
 KIND = "topic"

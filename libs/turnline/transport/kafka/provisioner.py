@@ -1,9 +1,10 @@
-"""The topics of the Kafka transport for whoever runs it; see `turnline.transport.Provisioner`."""
+"""The topics of the Kafka transport for whoever runs it; see `turnline.config.provisioning`."""
 
 from collections.abc import Sequence
 from typing import Self
 
 from turnline.config import Settings
+from turnline.config.provisioning import Change
 from turnline.protocol.clock import Clock
 from turnline.transport.kafka import provision
 from turnline.transport.kafka.admin import Admin
@@ -11,7 +12,6 @@ from turnline.transport.kafka.clients import admin_config, check_client_config
 from turnline.transport.kafka.manifests import manifests_of
 from turnline.transport.kafka.options import KafkaOptions, options_from
 from turnline.transport.kafka.topology import topology_of
-from turnline.transport.port import Change
 
 
 class KafkaProvisioner:

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from turnline.config.provisioning import Change
 from turnline.errors import ConfigurationError
 from turnline.transport.nats.jetstream import ApiError, JetStream
 from turnline.transport.nats.topology import Spec, StreamSpec, Topology, Value
-from turnline.transport.port import Change
 
 FIX = "run `turnline provision`, or apply the manifests it prints"
 

@@ -1,9 +1,10 @@
-"""The objects of the NATS transport for whoever runs it; see `turnline.transport.Provisioner`."""
+"""The objects of the NATS transport for whoever runs it; see `turnline.config.provisioning`."""
 
 from collections.abc import Sequence
 from typing import Self
 
 from turnline.config import Settings
+from turnline.config.provisioning import Change
 from turnline.protocol.clock import Clock
 from turnline.transport.nats import provision
 from turnline.transport.nats.connection import Connection
@@ -11,7 +12,6 @@ from turnline.transport.nats.jetstream import JetStream
 from turnline.transport.nats.manifests import manifests_of
 from turnline.transport.nats.options import NatsOptions, options_from
 from turnline.transport.nats.topology import topology_of
-from turnline.transport.port import Change
 
 
 class NatsProvisioner:

@@ -9,9 +9,9 @@ import json
 from collections.abc import Mapping, Sequence
 
 from turnline.awssdk import AwsError, AwsFault, refusal
+from turnline.config.provisioning import Change
 from turnline.errors import ConfigurationError
 from turnline.telemetry import get_logger
-from turnline.transport.port import Change
 from turnline.transport.sqs.api import SqsApi, port_error
 from turnline.transport.sqs.facts import QueueFacts
 from turnline.transport.sqs.options import MOST_BYTES, QueueOptions, SqsOptions

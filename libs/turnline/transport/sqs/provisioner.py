@@ -1,12 +1,12 @@
-"""The queues of the SQS transport for whoever runs it; see `turnline.transport.Provisioner`."""
+"""The queues of the SQS transport for whoever runs it; see `turnline.config.provisioning`."""
 
 from collections.abc import Sequence
 from typing import Self
 
 from turnline.awssdk import AwsError, refusal
 from turnline.config import Settings
+from turnline.config.provisioning import Change
 from turnline.protocol.clock import Clock
-from turnline.transport.port import Change
 from turnline.transport.sqs import provision
 from turnline.transport.sqs.api import SqsApi
 from turnline.transport.sqs.manifests import manifests_of
