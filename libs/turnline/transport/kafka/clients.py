@@ -81,6 +81,9 @@ def producer_config(options: KafkaOptions) -> dict[str, Any]:
     return {
         **_common(options),
         "linger.ms": 0,
+        # What comes while a request is on its way goes with the next one: under load that
+        # is less work for the brokers, and alone nobody waits.
+        "max.in.flight.requests.per.connection": 1,
         "message.max.bytes": 100_000_000,
         **_not_for_members(options.client_config),
         "acks": "all",

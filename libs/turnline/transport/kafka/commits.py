@@ -1,10 +1,12 @@
 """Commits of one member, one at a time: what is acked meanwhile goes with the next one.
 
-Lives in the loop.  A commit says of a partition how far it is done, with the gaps (`progress`), so
-the newest one speaks for all before it.
+They keep a pace: hundreds of acks a second need not be hundreds of commits.  A commit says of a
+partition how far it is done, with the gaps (`progress`), so the newest one speaks for all before
+it.  Lives in the loop.
 """
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable
 
@@ -16,6 +18,7 @@ from turnline.transport.kafka.holding import Holding
 from turnline.transport.kafka.member import Offsets
 
 _AGAIN_SECONDS = 0.2
+_PACE_SECONDS = 0.005
 # How long a group may call our membership stale before we believe it.
 _STALE_SECONDS = 3.0
 Waiters = list["asyncio.Future[None]"]
@@ -45,6 +48,7 @@ class Commits:
         self._flights: deque[dict[Holding, Waiters]] = deque()
         self._again: asyncio.TimerHandle | None = None
         self._refused_since: float | None = None
+        self._flown_at = -math.inf
 
     def enlist(self, holding: Holding) -> "asyncio.Future[None]":
         """Have a partition committed as it is now; give what `confirm` waits for."""
@@ -105,7 +109,12 @@ class Commits:
             self._again = None
 
     def _next(self) -> None:
-        if not self._flights and self._again is None:
+        if self._flights or self._again is not None:
+            return
+        due = self._flown_at + _PACE_SECONDS
+        if due > asyncio.get_running_loop().time():
+            self._fly_later(due)
+        else:
             self._fly()
 
     def _fly(self) -> None:
@@ -117,6 +126,7 @@ class Commits:
                 offsets.append(TopicPartition(self._topic, holding.partition, *known))
         if offsets and self._send(offsets):
             self._flights.append(batch)
+            self._flown_at = asyncio.get_running_loop().time()
             self._dirty = {}
 
     def _end(self, holding: Holding, waiters: Waiters, error: KafkaError | None) -> None:
@@ -131,7 +141,7 @@ class Commits:
         else:
             # Its waiters go on waiting, each up to its own deadline.
             self._dirty.setdefault(holding, []).extend(waiters)
-            self._retry_later()
+            self._fly_later(asyncio.get_running_loop().time() + _AGAIN_SECONDS)
 
     def _is_refusal(self, error: KafkaError) -> bool:
         if error.code() in STALE:
@@ -141,11 +151,11 @@ class Commits:
             return now - self._refused_since > _STALE_SECONDS
         return error.code() in REFUSALS
 
-    def _retry_later(self) -> None:
+    def _fly_later(self, due: float) -> None:
         if self._again is None:
-            self._again = asyncio.get_running_loop().call_later(_AGAIN_SECONDS, self._retry)
+            self._again = asyncio.get_running_loop().call_at(due, self._fly_again)
 
-    def _retry(self) -> None:
+    def _fly_again(self) -> None:
         self._again = None
         self._next()
 
