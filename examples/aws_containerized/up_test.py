@@ -4,6 +4,7 @@ from pathlib import Path
 
 from aws_local.checks import (
     check_that_it_answers_and_ends,
+    check_that_it_may_be_ended_at_once,
     check_that_it_may_be_ended_while_it_starts,
     check_that_once_is_enough,
 )
@@ -11,14 +12,18 @@ from aws_local.checks import (
 HERE = Path(__file__).absolute().parent
 
 
-async def test_it_answers_in_every_client_mode_and_leaves_nothing_behind() -> None:
+async def test_it_answers_in_every_client_mode_and_leaves_nothing_behind(tmp_path: Path) -> None:
     # Five containers, ElasticMQ and moto.
-    await check_that_it_answers_and_ends(HERE, processes=7)
+    await check_that_it_answers_and_ends(HERE, tmp_path, processes=7)
 
 
-async def test_it_may_ask_in_every_mode_and_end() -> None:
-    await check_that_once_is_enough(HERE)
+async def test_it_may_ask_in_every_mode_and_end(tmp_path: Path) -> None:
+    await check_that_once_is_enough(HERE, tmp_path)
 
 
-async def test_told_to_stop_while_it_starts_it_leaves_nothing_behind() -> None:
-    await check_that_it_may_be_ended_while_it_starts(HERE)
+async def test_told_to_stop_while_it_starts_it_leaves_nothing_behind(tmp_path: Path) -> None:
+    await check_that_it_may_be_ended_while_it_starts(HERE, tmp_path)
+
+
+async def test_told_to_stop_at_once_it_starts_nothing(tmp_path: Path) -> None:
+    await check_that_it_may_be_ended_at_once(HERE, tmp_path)

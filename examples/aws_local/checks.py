@@ -24,13 +24,14 @@ GONE_SECONDS = 10.0
 _LOOK_SECONDS = 0.02
 
 
-async def check_that_it_answers_and_ends(folder: Path, *, processes: int) -> None:
+async def check_that_it_answers_and_ends(folder: Path, scratch: Path, *, processes: int) -> None:
     """Run it as a user does: ask in every mode, send what it prints, end it with Ctrl-C.
 
     Args:
+        scratch: an empty folder, where all its files go.
         processes: that it starts at least; Lambda starts further sandboxes as it needs them.
     """
-    async with started(folder) as process:
+    async with started(folder, scratch) as process:
         said = await said_by(process)
         access = Access(
             http_url=said["http-api"], websocket_url=said["websocket-api"], token=said["export"]
@@ -46,12 +47,12 @@ async def check_that_it_answers_and_ends(folder: Path, *, processes: int) -> Non
     assert printed[1].json()["status"] == "ACCEPTED"
     assert code == 0
     assert len(children) >= processes
-    assert left_of(children) == []
+    assert left_of(children, scratch) == []
 
 
-async def check_that_once_is_enough(folder: Path) -> None:
+async def check_that_once_is_enough(folder: Path, scratch: Path) -> None:
     """Run it with `--once`: an answer in each mode, and it has ended."""
-    async with started(folder, "--once") as process:
+    async with started(folder, scratch, "--once") as process:
         async with asyncio.timeout(START_SECONDS):
             out, _ = await process.communicate()
 
@@ -59,11 +60,24 @@ async def check_that_once_is_enough(folder: Path) -> None:
     assert process.returncode == 0
     assert [line.partition(" ")[0] for line in lines[1:]] == list(MODES)
     assert all("runner" in line for line in lines[1:])
+    assert left_of([], scratch) == []
 
 
-async def check_that_it_may_be_ended_while_it_starts(folder: Path) -> None:
+async def check_that_it_may_be_ended_at_once(folder: Path, scratch: Path) -> None:
+    """End it with its first line, when none of its servers is up."""
+    async with started(folder, scratch) as process:
+        assert process.stdout is not None
+        async with asyncio.timeout(START_SECONDS):
+            await process.stdout.readline()
+        code = await ended(process, signal.SIGTERM)
+
+    assert code == 0
+    assert left_of([], scratch) == []
+
+
+async def check_that_it_may_be_ended_while_it_starts(folder: Path, scratch: Path) -> None:
     """End it as soon as the Java process is there."""
-    async with started(folder) as process:
+    async with started(folder, scratch) as process:
         children: list[psutil.Process] = []
         async with asyncio.timeout(START_SECONDS):
             while not any("java" in child.name() for child in children):
@@ -73,15 +87,21 @@ async def check_that_it_may_be_ended_while_it_starts(folder: Path) -> None:
         code = await ended(process, signal.SIGTERM)
 
     assert code == 0
-    assert left_of(children) == []
+    assert left_of(children, scratch) == []
 
 
 @asynccontextmanager
-async def started(folder: Path, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+async def started(
+    folder: Path, scratch: Path, *arguments: str
+) -> AsyncIterator[asyncio.subprocess.Process]:
     """Start an example's command, which is ended behind the block if it still runs."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, str(folder / "up.py"), *arguments),
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+            "TMPDIR": str(scratch),
+        },
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
@@ -145,7 +165,18 @@ async def ended(process: asyncio.subprocess.Process, how: signal.Signals) -> int
         return await process.wait()
 
 
-def left_of(processes: list[psutil.Process]) -> list[psutil.Process]:
-    """Give those that do not end."""
-    _, alive = psutil.wait_procs(processes, timeout=GONE_SECONDS)
-    return alive
+def left_of(processes: list[psutil.Process], scratch: Path) -> list[object]:
+    """Give what does not end or is not removed: of processes, of others that use the folder
+    `scratch` (they may have come later), and of its files."""
+    _, alive = psutil.wait_procs([*processes, *users_of(scratch)], timeout=GONE_SECONDS)
+    return [*alive, *scratch.iterdir()]
+
+
+def users_of(folder: Path) -> list[psutil.Process]:
+    def uses(process: psutil.Process) -> bool:
+        try:
+            return str(folder) in " ".join([*process.cmdline(), process.cwd()])
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            return False
+
+    return [process for process in psutil.process_iter() if uses(process)]
