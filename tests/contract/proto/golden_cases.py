@@ -41,6 +41,7 @@ from turnline.v1 import (
     chunk_pb2,
     envelope_pb2,
     failure_pb2,
+    gateway_service_pb2,
     push_pb2,
     push_service_pb2,
 )
@@ -55,6 +56,7 @@ MODULES: tuple[ModuleType, ...] = (
     chunk_pb2,
     envelope_pb2,
     failure_pb2,
+    gateway_service_pb2,
     push_pb2,
     push_service_pb2,
 )
@@ -326,6 +328,23 @@ SERVICE_MESSAGES: Mapping[str, tuple[str, dict[str, Any]]] = {
     "chat-stream-end": ("StreamChatResponse", {"end": _END}),
     "chat-cancel-request": ("CancelRequest", {"request_id": "r1"}),
     "chat-cancel-response": ("CancelResponse", {"state": "TURN_STATE_RUNNING"}),
+    "gateway-frame-of-a-client": (
+        "ConnectRequest",
+        {"frame": {"route": "resume", "request_id": "r1", "body": {"after": "1-4"}}},
+    ),
+    "gateway-frame-for-a-client": (
+        "ConnectResponse",
+        {
+            "frame": {
+                "type": "STREAM_CHUNK",
+                "delta": "Høi",
+                "done": False,
+                "request_id": "r1",
+                "attempt": 1.0,
+                "index": 5.0,
+            }
+        },
+    ),
     "push-request": (
         "PushRequest",
         {"frames": {"user_id": "u1", "frames": [{"type": "SYSTEM_RESPONSE"}]}, "hold": True},
