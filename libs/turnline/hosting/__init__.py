@@ -3,6 +3,7 @@
 from turnline.hosting.backends import Backends, open_backends
 from turnline.hosting.backoff import Backoff
 from turnline.hosting.consume import ConsumeLoop, ConsumeOptions
+from turnline.hosting.grpc_by_name import open_grpc
 from turnline.hosting.interrupts import Interruptible, alongside, leave_behind
 from turnline.hosting.leases import LeaseKeeper
 from turnline.hosting.lifecycle import Lifecycle, State
@@ -53,6 +54,7 @@ __all__ = [
     "leave_behind",
     "load",
     "open_backends",
+    "open_grpc",
     "operator_routes",
     "queue_timing",
     "read_settings",

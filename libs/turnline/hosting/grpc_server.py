@@ -73,7 +73,8 @@ class GrpcService:
 
     Attributes:
         name: its full name, `turnline.v1.PushService`.
-        register: adds its servicer to a server.
+        register: adds its servicer to a server.  Its methods take one request, or a stream of them
+            and then write their own answers.
         authenticate: called with the name of a call's method (`Push`) and its metadata, before its
             request is read; raises TurnlineError to refuse it.  The servicer sees context
             variables that it sets.  None takes every call.
@@ -253,6 +254,7 @@ class _Calls(grpc.aio.ServerInterceptor):
     def _guarded(self, handler: Handler) -> Handler:
         unary: Any = handler.unary_unary
         stream: Any = handler.unary_stream
+        both: Any = handler.stream_stream
 
         async def answer(request: object, context: Context) -> object:
             async with self._call(context):
@@ -263,7 +265,13 @@ class _Calls(grpc.aio.ServerInterceptor):
                 async for message in messages:
                     await self._write(context, message)
 
+        async def converse(requests: object, context: Context) -> None:
+            async with self._call(context):
+                await both(requests, context)
+
         read, write = handler.request_deserializer, handler.response_serializer
+        if handler.request_streaming:
+            return grpc.stream_stream_rpc_method_handler(converse, read, write)
         if handler.response_streaming:
             return grpc.unary_stream_rpc_method_handler(answers, read, write)
         return grpc.unary_unary_rpc_method_handler(answer, read, write)

@@ -8,18 +8,25 @@ import asyncio
 import contextlib
 
 import orjson
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
+from turnline.errors import Code, InvalidRequestError
+from turnline.gateway.reception import Left, Said
 from turnline.hosting import ABORT_EXTENSION
 from turnline.push import Frame
 
 CLOSE_SECONDS = 1.0
 
 _MAX_REASON_BYTES = 123
+_BROKEN = 1006
+
+_BINARY = InvalidRequestError(
+    "Binary frames are not supported; send JSON text", field="frame", code=Code.MALFORMED_BODY
+)
 
 
 class AsgiSocket:
-    """Reads and writes one client's WebSocket."""
+    """Reads and writes one client's WebSocket; a `Peer`."""
 
     __slots__ = ("_abort", "_open", "_receive", "_send")
 
@@ -40,9 +47,13 @@ class AsgiSocket:
         await self._send({"type": "websocket.accept", "subprotocol": subprotocol})
         self._open = True
 
-    async def receive(self) -> Message:
-        """Wait for `websocket.receive` or, once and last, `websocket.disconnect`."""
-        return await self._receive()
+    async def hear(self) -> Said:
+        """See `Peer`."""
+        message = await self._receive()
+        if message["type"] == "websocket.disconnect":
+            return Left(message.get("code") or _BROKEN, message.get("reason") or "")
+        text: str | None = message.get("text")
+        return _BINARY if text is None else text
 
     async def send(self, frame: Frame) -> None:
         """Write a frame; may wait for the client.

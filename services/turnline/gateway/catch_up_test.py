@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from turnline.gateway.rig import BODY, Served, served, start_streaming
+from turnline.gateway.rig import BODY, Served, over_both, served, start_streaming
 from turnline.protocol import ChatReply, Envelope
 from turnline.store import StoredReply
 
@@ -33,8 +33,9 @@ async def keep(rig: Served, turn: Envelope, text: str, *, count: int = 0) -> Non
     await rig.backends.stores.replies.put(turn.reply_key, reply)
 
 
-async def test_an_asker_gets_an_answer_that_was_not_pushed_here() -> None:
-    async with served() as rig, rig.connect() as talk:
+@over_both
+async def test_an_asker_gets_an_answer_that_was_not_pushed_here(over: str) -> None:
+    async with served(over=over) as rig, rig.connect() as talk:
         await talk.ask(request_id="r", body=BODY)
         turn = await rig.take()
         async with catching_up(rig):
@@ -45,8 +46,11 @@ async def test_an_asker_gets_an_answer_that_was_not_pushed_here() -> None:
 
 
 @pytest.mark.parametrize("seen", [0, 2])
-async def test_a_stream_that_missed_its_end_gets_it_with_the_whole_text(seen: int) -> None:
-    async with served() as rig, rig.connect() as talk:
+@over_both
+async def test_a_stream_that_missed_its_end_gets_it_with_the_whole_text(
+    seen: int, over: str
+) -> None:
+    async with served(over=over) as rig, rig.connect() as talk:
         turn = await start_streaming(rig, talk)
         await rig.stream(turn, 0, *"ab"[:seen])
         before = [await talk.hear() for _ in range(seen)]
@@ -58,8 +62,9 @@ async def test_a_stream_that_missed_its_end_gets_it_with_the_whole_text(seen: in
     assert (end["type"], end["done"], end["result"]) == ("STREAM_CHUNK", True, "abcd")
 
 
-async def test_an_end_that_is_pushed_as_well_comes_once() -> None:
-    async with served() as rig, rig.connect() as talk:
+@over_both
+async def test_an_end_that_is_pushed_as_well_comes_once(over: str) -> None:
+    async with served(over=over) as rig, rig.connect() as talk:
         await talk.ask(request_id="r", body=BODY)
         turn = await rig.take()
         async with catching_up(rig):
@@ -72,8 +77,9 @@ async def test_an_end_that_is_pushed_as_well_comes_once() -> None:
     assert following["type"] == "SYSTEM_RESPONSE"
 
 
-async def test_a_turn_that_still_runs_brings_nothing() -> None:
-    async with served() as rig, rig.connect() as talk:
+@over_both
+async def test_a_turn_that_still_runs_brings_nothing(over: str) -> None:
+    async with served(over=over) as rig, rig.connect() as talk:
         await talk.ask(request_id="r", body=BODY)
         turn = await rig.take()
         async with catching_up(rig):

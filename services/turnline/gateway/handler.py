@@ -3,8 +3,9 @@
 Knows no web framework: it takes frames and a `Socket`, and answers through the socket.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from turnline.config import Settings
 from turnline.errors import (
@@ -87,15 +88,15 @@ class FrameHandler:
         self._signals = signals
         self._options = options
 
-    async def handle(self, socket: Socket, text: str, work: FrameTasks) -> None:
-        """Act on one text frame; every outcome, good or bad, is a frame to the socket.
+    async def handle(self, socket: Socket, said: str | Mapping[str, Any], work: FrameTasks) -> None:
+        """Act on one frame, JSON text or an object; every outcome is a frame to the socket.
 
         Returns when a chat frame is admitted, so that turns are accepted in the order they were
         sent; everything else goes on in a task of `work`.
         """
         request_id = ""
         try:
-            raw = decode_frame(text)
+            raw = decode_frame(said) if isinstance(said, str) else said
             request_id = request_id_in(raw)
             frame = read_frame(raw, chat_route=self._options.chat_route)
         except InvalidRequestError as error:

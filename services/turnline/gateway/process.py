@@ -1,8 +1,8 @@
 """The gateway as a process of its own: client sockets in front, a broker and shared stores behind.
 
-Other pods push to its sockets at `websocket_api.push_port`: on the client port unless that is set
-to another, which then serves pushes alone.  Read top to bottom: what is opened first is closed
-last.
+Sockets are served over gRPC as well where `api.grpc_port` is set.  Other pods push to this one at
+`websocket_api.push_port`: on the client port unless that is set to another, which then serves
+pushes alone.  Read top to bottom: what is opened first is closed last.
 """
 
 import asyncio
@@ -17,11 +17,12 @@ from turnline.frontdoor import Admission, web_app
 from turnline.gateway.custom import RouteHandler
 from turnline.gateway.hub import Hub
 from turnline.gateway.routes import SOCKET_PATH
-from turnline.gateway.wiring import Gateway, open_gateway, open_hub
+from turnline.gateway.wiring import GRPC_SERVICE, Gateway, open_gateway, open_hub
 from turnline.hosting import (
     Parts,
     Standalone,
     WebServer,
+    open_grpc,
     operator_routes,
     run_parts,
     web_options,
@@ -34,13 +35,18 @@ _CLOSE_SPREAD_SECONDS = 0.5
 
 
 async def serve_gateway(
-    process: Standalone, *, validator: AuthValidator, routes: Mapping[str, RouteHandler]
+    process: Standalone,
+    *,
+    validator: AuthValidator,
+    routes: Mapping[str, RouteHandler],
+    grpc_started: Callable[[int], None] = lambda _port: None,
 ) -> None:
     """Hold sockets until the lifecycle drains, then tell their clients to reconnect.
 
     Args:
         validator: checks the tokens of sockets.
         routes: custom routes by name.
+        grpc_started: called with the port of gRPC, once it is bound; not where that is off.
 
     Raises:
         ConfigurationError: a port is taken, or no address is known at which pods reach this one.
@@ -62,9 +68,13 @@ async def serve_gateway(
     ]
     if push_web is not web:
         background.append(lambda: push_web.run(asyncio.Event()))
+    servers = open_grpc(settings, lifecycle, {GRPC_SERVICE: gateway.grpc_desk})
     process.started(web.port)
+    for server in servers:
+        grpc_started(server.port)
     parts = Parts(
         web=web,
+        servers=servers,
         background=background,
         farewells=[lambda: hub.close_all(spread=_CLOSE_SPREAD_SECONDS)],
     )

@@ -4,17 +4,19 @@ import asyncio
 
 import pytest
 
-from turnline.gateway.rig import Talk, places, served, start_streaming
+from turnline.gateway.rig import over_both, places, served, start_streaming
+from turnline.gateway.rig_talks import Conversation
 from turnline.push import Frame
 from turnline.telemetry import captured_logs
 
 
-async def resume(talk: Talk, after: str = "", request_id: str = "r") -> Frame:
+async def resume(talk: Conversation, after: str = "", request_id: str = "r") -> Frame:
     return await talk.ask(route="resume", request_id=request_id, body={"after": after})
 
 
-async def test_a_resume_brings_everything_behind_a_position() -> None:
-    async with served() as rig:
+@over_both
+async def test_a_resume_brings_everything_behind_a_position(over: str) -> None:
+    async with served(over=over) as rig:
         async with rig.connect() as talk:
             turn = await start_streaming(rig, talk)
             await rig.stream(turn, 0, "a", "b", "c")
@@ -37,8 +39,9 @@ async def test_a_resume_brings_everything_behind_a_position() -> None:
     assert "result" not in frames[-1]
 
 
-async def test_a_resume_of_a_turn_that_is_over_brings_the_rest_and_the_end() -> None:
-    async with served() as rig, rig.connect() as talk:
+@over_both
+async def test_a_resume_of_a_turn_that_is_over_brings_the_rest_and_the_end(over: str) -> None:
+    async with served(over=over) as rig, rig.connect() as talk:
         turn = await start_streaming(rig, talk)
         await rig.stream(turn, 0, "a", "b")
         await rig.reply(turn, "ab", count=2)
@@ -52,8 +55,9 @@ async def test_a_resume_of_a_turn_that_is_over_brings_the_rest_and_the_end() -> 
     assert (places(rest), places(end)) == ([1, "done"], ["done"])
 
 
-async def test_a_resume_from_the_beginning_brings_it_all() -> None:
-    async with served() as rig, rig.connect() as talk:
+@over_both
+async def test_a_resume_from_the_beginning_brings_it_all(over: str) -> None:
+    async with served(over=over) as rig, rig.connect() as talk:
         turn = await start_streaming(rig, talk)
         await rig.stream(turn, 0, "a", "b")
         await rig.reply(turn, "ab", count=2)
@@ -65,7 +69,7 @@ async def test_a_resume_from_the_beginning_brings_it_all() -> None:
 
 
 async def test_a_resume_is_told_what_is_no_longer_kept() -> None:
-    async with served() as rig, rig.connect() as talk:
+    async with served() as rig, rig.socket() as talk:
         turn = await start_streaming(rig, talk)
         await rig.stream(turn, 0, "a", push=False)
         await rig.stream(turn, 4, "e", push=False)
@@ -81,9 +85,12 @@ async def test_a_resume_is_told_what_is_no_longer_kept() -> None:
     assert gaps == 1
 
 
-async def test_a_resume_that_begins_while_frames_are_pushed_loses_and_repeats_none() -> None:
+@over_both
+async def test_a_resume_that_begins_while_frames_are_pushed_loses_and_repeats_none(
+    over: str,
+) -> None:
     count = 400
-    async with served() as rig:
+    async with served(over=over) as rig:
         async with rig.connect() as talk:
             turn = await start_streaming(rig, talk)
             await rig.stream(turn, 0, "x")
@@ -106,8 +113,9 @@ async def test_a_resume_that_begins_while_frames_are_pushed_loses_and_repeats_no
     assert after["type"] == "SYSTEM_RESPONSE"
 
 
-async def test_only_the_users_own_turns_can_be_resumed() -> None:
-    async with served() as rig, rig.connect() as talk, rig.connect("other") as other:
+@over_both
+async def test_only_the_users_own_turns_can_be_resumed(over: str) -> None:
+    async with served(over=over) as rig, rig.connect() as talk, rig.connect("other") as other:
         await start_streaming(rig, talk)
 
         foreign = await resume(other)
@@ -118,16 +126,18 @@ async def test_only_the_users_own_turns_can_be_resumed() -> None:
 
 
 @pytest.mark.parametrize("after", ["x", "1", "1-x", 5, True, [1], {"a": 1}, "9" * 50 + "-0"])
-async def test_a_position_that_is_none_is_refused(after: object) -> None:
-    async with served() as rig, rig.connect() as talk:
+@over_both
+async def test_a_position_that_is_none_is_refused(after: object, over: str) -> None:
+    async with served(over=over) as rig, rig.connect() as talk:
         await start_streaming(rig, talk)
         refused = await talk.ask(route="resume", request_id="r", body={"after": after})
 
     assert (refused["status"], refused["field"]) == ("FAILED", "after")
 
 
-async def test_a_turn_is_resumed_once_at_a_time() -> None:
-    async with served() as rig, rig.connect() as talk:
+@over_both
+async def test_a_turn_is_resumed_once_at_a_time(over: str) -> None:
+    async with served(over=over) as rig, rig.connect() as talk:
         await start_streaming(rig, talk)
         await resume(talk)
 
@@ -139,7 +149,7 @@ async def test_a_resume_that_hears_nothing_for_long_is_let_go_and_says_so(
 ) -> None:
     monkeypatch.setattr("turnline.gateway.wiring.IDLE_SECONDS", 0.05)
     with captured_logs() as logs:
-        async with served() as rig, rig.connect() as talk:
+        async with served() as rig, rig.socket() as talk:
             turn = await start_streaming(rig, talk)
             await resume(talk)
             over = await talk.hear()
@@ -155,8 +165,9 @@ async def test_a_resume_that_hears_nothing_for_long_is_let_go_and_says_so(
     assert "stream.idle" in {record["event"] for record in logs}
 
 
-async def test_a_resume_goes_as_fast_as_its_client_reads() -> None:
-    async with served(send_buffer=4) as rig, rig.connect() as talk:
+@over_both
+async def test_a_resume_goes_as_fast_as_its_client_reads(over: str) -> None:
+    async with served(send_buffer=4, over=over) as rig, rig.connect() as talk:
         turn = await start_streaming(rig, talk)
         await rig.stream(turn, 0, *("x" * 40_000 for _ in range(100)), push=False)
         await rig.reply(turn, "all", count=100)
@@ -168,8 +179,9 @@ async def test_a_resume_goes_as_fast_as_its_client_reads() -> None:
         assert places(await talk.hear_until_done()) == [*range(100), "done"]
 
 
-async def test_a_client_that_leaves_ends_its_resumes() -> None:
-    async with served() as rig:
+@over_both
+async def test_a_client_that_leaves_ends_its_resumes(over: str) -> None:
+    async with served(over=over) as rig:
         async with rig.connect() as talk:
             await start_streaming(rig, talk)
             await resume(talk)

@@ -1,24 +1,31 @@
-"""For this room's tests: clients, frames as responders push them, and a gateway on a port."""
+"""For this room's tests: clients, frames as responders push them, and a gateway on its ports.
+
+A client talks over WebSocket or over gRPC, in the same words.
+"""
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import MappingProxyType
 
+import grpc.aio
+import pytest
 from starlette.applications import Starlette
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed
+from websockets.asyncio.client import connect
 
 from turnline.auth import AuthValidator, ValidationResult
 from turnline.auth.port import Context
 from turnline.config import Settings
 from turnline.frontdoor import Admission, StreamFrames, chat_response_frame
 from turnline.gateway.custom import RouteHandler
+from turnline.gateway.grpc_service import make_service
+from turnline.gateway.rig_talks import Conversation, GrpcTalk, Talk
 from turnline.gateway.routes import SOCKET_PATH
 from turnline.gateway.wiring import open_gateway, open_hub
 from turnline.hosting import Backends, WebOptions, WebServer, open_backends
+from turnline.hosting.grpc_port import open_server
+from turnline.hosting.parts import Server
 from turnline.protocol import (
     BEGINNING,
     ChatEvent,
@@ -31,8 +38,12 @@ from turnline.protocol import (
 from turnline.protocol.clock import SystemClock
 from turnline.push import Frame, PushSignals, Routes, UserPush
 from turnline.store import LOCAL_ENDPOINT, StoredReply, StreamItem
+from turnline.v1.gateway_service_pb2_grpc import GatewayServiceStub
 
 Handlers = Mapping[str, RouteHandler]
+
+over_both = pytest.mark.parametrize("over", ["websocket", "grpc"])
+"""Runs a test over each carrier of connections; it takes the name as `over`."""
 
 BODY = {"prompt": "p", "session_id": "s"}
 """A chat body that asks for something."""
@@ -135,54 +146,17 @@ class NamedByToken(AuthValidator):
         return ValidationResult(is_valid=True, claims={"userId": name}, expires_at=expires_at)
 
 
-class Talk:
-    """A client's connection, in frames."""
-
-    def __init__(self, connection: ClientConnection) -> None:
-        self.connection = connection
-
-    async def say(self, **frame: object) -> None:
-        """Send a frame."""
-        await self.connection.send(json.dumps(frame))
-
-    async def hear(self) -> Frame:
-        """Read the next frame."""
-        async with asyncio.timeout(_PATIENCE):
-            frame: Frame = json.loads(await self.connection.recv())
-        return frame
-
-    async def hear_until_done(self) -> list[Frame]:
-        """Read up to the end of a stream."""
-        frames = [await self.hear()]
-        while not frames[-1].get("done"):
-            frames.append(await self.hear())
-        return frames
-
-    async def ask(self, **frame: object) -> Frame:
-        """Send a frame and read the next one."""
-        await self.say(**frame)
-        return await self.hear()
-
-    async def close_code(self) -> tuple[int, str]:
-        """Read to the end of the connection; give the code and reason it was closed with."""
-        try:
-            async with asyncio.timeout(_PATIENCE):
-                while True:
-                    await self.connection.recv()
-        except ConnectionClosed as closed:
-            frame = closed.rcvd
-            return (frame.code, frame.reason) if frame is not None else (1006, "")
-
-
 class Served:
-    """A gateway on a port of this machine; the test is its runner and responder.
+    """A gateway on ports of this machine; the test is its runner and responder.
 
     Attributes:
         accepting: set to False to refuse new work.
+        over: what `connect` and `held` connect over.
     """
 
-    def __init__(self, settings: Settings, backends: Backends, routes: Handlers) -> None:
+    def __init__(self, settings: Settings, backends: Backends, routes: Handlers, over: str) -> None:
         self.backends = backends
+        self.over = over
         self.accepting = True
         self.hub = open_hub(settings, backends, endpoint=LOCAL_ENDPOINT)
         self.push = UserPush(
@@ -215,6 +189,9 @@ class Served:
         )
         self.web = WebServer(Starlette(), options)
         self.web.serve_sockets(SOCKET_PATH, self.gateway.endpoint)
+        self.draining = asyncio.Event()
+        service = make_service(self.gateway.grpc_desk)
+        self.grpc = open_server(settings, [service], self.draining) if over == "grpc" else None
         self._consumer = backends.transport.input.consumer()
 
     @property
@@ -223,13 +200,28 @@ class Served:
         return f"ws://127.0.0.1:{self.web.port}/ws"
 
     @asynccontextmanager
-    async def connect(self, token: str = "u", *, max_queue: int = 1_000) -> AsyncIterator[Talk]:
-        """Open a client's connection that reads ahead by so many frames."""
+    async def socket(self, token: str = "u", *, max_queue: int = 1_000) -> AsyncIterator[Talk]:
+        """Open a client's WebSocket that reads ahead by so many frames."""
         async with connect(f"{self.url}?token={token}", max_queue=max_queue) as connection:
             yield Talk(connection)
 
     @asynccontextmanager
-    async def held(self, token: str = "u") -> AsyncIterator[Talk]:
+    async def call(self, token: str = "u") -> AsyncIterator[GrpcTalk]:
+        """Open a client's connection over gRPC, on a channel of its own."""
+        if self.grpc is None:
+            raise AssertionError("not served over gRPC")
+        metadata = (("authorization", f"Bearer {token}"),)
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{self.grpc.port}") as channel:
+            call = GatewayServiceStub(channel).Connect(metadata=metadata)
+            yield GrpcTalk(call)
+            call.cancel()
+
+    def connect(self, token: str = "u") -> AbstractAsyncContextManager[Conversation]:
+        """Open a client's connection."""
+        return self.call(token) if self.over == "grpc" else self.socket(token)
+
+    @asynccontextmanager
+    async def held(self, token: str = "u") -> AsyncIterator[Conversation]:
         """Open a client's connection and wait until frames can be pushed to it."""
         async with self.connect(token) as talk:
             await talk.ask(route="no such route")
@@ -301,20 +293,25 @@ class Served:
 
 @asynccontextmanager
 async def served(
-    routes: Handlers = MappingProxyType({}), **websocket_api: object
+    routes: Handlers = MappingProxyType({}), *, over: str = "websocket", **websocket_api: object
 ) -> AsyncIterator[Served]:
     """Serve a gateway over real queues and stores in memory."""
-    settings = Settings.model_validate({"websocket_api": websocket_api})
+    settings = Settings.model_validate(
+        {"websocket_api": websocket_api, "api": {"host": "127.0.0.1", "grpc_port": 0}}
+    )
     stop = asyncio.Event()
     async with open_backends(settings, SystemClock()) as backends, asyncio.TaskGroup() as tasks:
-        rig = Served(settings, backends, routes)
-        serving = tasks.create_task(rig.web.run(stop))
-        await rig.web.started.wait()
+        rig = Served(settings, backends, routes, over)
+        servers: list[Server] = [rig.web, *([rig.grpc] if rig.grpc is not None else ())]
+        for server in servers:
+            tasks.create_task(server.run(stop))
+        for server in servers:
+            await server.started.wait()
         try:
             yield rig
         finally:
+            rig.draining.set()
             stop.set()
-            await serving
 
 
 def places(frames: Sequence[Frame]) -> list[int | str]:
@@ -325,7 +322,7 @@ def places(frames: Sequence[Frame]) -> list[int | str]:
     ]
 
 
-async def start_streaming(rig: Served, talk: Talk, request_id: str = "r") -> Envelope:
+async def start_streaming(rig: Served, talk: Conversation, request_id: str = "r") -> Envelope:
     """Ask for a stream, and take its turn off the queue."""
     queued = await talk.ask(request_id=request_id, stream=True, body=BODY)
     if queued["type"] != "CHAT_QUEUED":

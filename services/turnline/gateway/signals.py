@@ -26,9 +26,16 @@ class Answered:
 
 
 class GatewaySignals:
-    """The series and spans of one gateway."""
+    """The series and spans of one gateway.
 
-    def __init__(self, metrics: Metrics, tracing: Tracing, clock: Clock) -> None:
+    Attributes:
+        surface: what its connections came over; a label.
+    """
+
+    def __init__(
+        self, metrics: Metrics, tracing: Tracing, clock: Clock, *, surface: str = "websocket"
+    ) -> None:
+        self.surface = surface
         self._metrics = metrics
         self._tracing = tracing
         self._clock = clock
@@ -82,7 +89,7 @@ class GatewaySignals:
             raise
         finally:
             self._count(mode, answered.status)
-            self._metrics.histogram(names.REQUEST_SECONDS, surface="websocket", mode=mode).observe(
+            self._metrics.histogram(names.REQUEST_SECONDS, surface=self.surface, mode=mode).observe(
                 self._clock.monotonic() - began
             )
 
@@ -95,7 +102,7 @@ class GatewaySignals:
         """Span the admission of a turn; a socket's client brings no trace of its own."""
         ids = {"session_id": session_id, "request_id": request_id}
         with self._tracing.start_span(
-            names.REQUEST, TraceContext(), surface="websocket", mode=mode, **ids
+            names.REQUEST, TraceContext(), surface=self.surface, mode=mode, **ids
         ) as span:
             yield span
 
@@ -105,17 +112,17 @@ class GatewaySignals:
             "turn.admitted",
             request_id=turn.request_id,
             session_id=turn.session_id,
-            surface="websocket",
+            surface=self.surface,
             mode=mode,
         )
 
     def failed(self, mode: str, error: Exception) -> None:
         """Log a frame whose handling broke."""
-        _log.error("request.failed", surface="websocket", mode=mode, exc_info=error)
+        _log.error("request.failed", surface=self.surface, mode=mode, exc_info=error)
 
     def _count(self, mode: str, status: int) -> None:
         self._metrics.counter(
-            names.REQUESTS_TOTAL, surface="websocket", mode=mode, status=str(status)
+            names.REQUESTS_TOTAL, surface=self.surface, mode=mode, status=str(status)
         ).inc()
 
 

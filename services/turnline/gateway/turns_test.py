@@ -3,13 +3,15 @@
 import pytest
 
 from turnline.frontdoor import Submission
-from turnline.gateway.rig import BODY, Talk, places, served, start_streaming
+from turnline.gateway.rig import BODY, over_both, places, served, start_streaming
+from turnline.gateway.rig_talks import Conversation
 from turnline.protocol import ChatRequest, DeliveryMode
 from turnline.push import Frame
 
 
-async def test_a_chat_frame_is_queued_for_its_authenticated_user() -> None:
-    async with served() as rig, rig.connect() as talk:
+@over_both
+async def test_a_chat_frame_is_queued_for_its_authenticated_user(over: str) -> None:
+    async with served(over=over) as rig, rig.connect() as talk:
         queued = await talk.ask(
             route="chat", request_id="r-1", body={**BODY, "user_id": "somebody else"}
         )
@@ -28,8 +30,9 @@ async def test_a_chat_frame_is_queued_for_its_authenticated_user() -> None:
     assert turn.payload.user_id == "u"
 
 
-async def test_turns_are_accepted_in_the_order_they_were_sent() -> None:
-    async with served() as rig, rig.connect() as talk:
+@over_both
+async def test_turns_are_accepted_in_the_order_they_were_sent(over: str) -> None:
+    async with served(over=over) as rig, rig.connect() as talk:
         for number in range(20):
             await talk.say(request_id=f"r{number}", body={"prompt": "p", "session_id": "s"})
         queued = [(await talk.hear())["request_id"] for _ in range(20)]
@@ -38,30 +41,41 @@ async def test_turns_are_accepted_in_the_order_they_were_sent() -> None:
     assert queued == taken == [f"r{number}" for number in range(20)]
 
 
-async def test_a_frame_without_an_id_is_given_one() -> None:
-    async with served() as rig, rig.connect() as talk:
+@over_both
+async def test_a_frame_without_an_id_is_given_one(over: str) -> None:
+    async with served(over=over) as rig, rig.connect() as talk:
         queued = await talk.ask(**BODY)
 
         assert queued["request_id"] == (await rig.take()).request_id
 
 
-async def test_the_body_may_name_the_id() -> None:
-    async with served() as rig, rig.connect() as talk:
+@over_both
+async def test_the_body_may_name_the_id(over: str) -> None:
+    async with served(over=over) as rig, rig.connect() as talk:
         assert (await talk.ask(body={**BODY, "request_id": "mine"}))["request_id"] == "mine"
 
 
 @pytest.mark.parametrize(
     ("stream", "mode"), [(True, DeliveryMode.PUSH_STREAM), (False, DeliveryMode.PUSH)]
 )
-async def test_a_frame_says_whether_it_wants_a_stream(stream: bool, mode: DeliveryMode) -> None:
-    async with served() as rig, rig.connect() as talk:
+@over_both
+async def test_a_frame_says_whether_it_wants_a_stream(
+    stream: bool, mode: DeliveryMode, over: str
+) -> None:
+    async with served(over=over) as rig, rig.connect() as talk:
         await talk.ask(stream=stream, body=BODY)
 
         assert (await rig.take()).delivery_mode is mode
 
 
-async def test_all_sockets_of_the_user_get_the_answer() -> None:
-    async with served() as rig, rig.held() as one, rig.held() as two, rig.held("other") as other:
+@over_both
+async def test_all_sockets_of_the_user_get_the_answer(over: str) -> None:
+    async with (
+        served(over=over) as rig,
+        rig.held() as one,
+        rig.held() as two,
+        rig.held("other") as other,
+    ):
         await one.ask(request_id="r", body=BODY)
         await rig.reply(await rig.take(), "hello")
 
@@ -76,8 +90,9 @@ async def test_all_sockets_of_the_user_get_the_answer() -> None:
         assert (await other.ask(route="none"))["status"] == "FAILED"
 
 
-async def test_the_same_id_of_two_users_names_two_turns() -> None:
-    async with served() as rig, rig.held("a") as one, rig.held("b") as two:
+@over_both
+async def test_the_same_id_of_two_users_names_two_turns(over: str) -> None:
+    async with served(over=over) as rig, rig.held("a") as one, rig.held("b") as two:
         for talk in (one, two):
             assert (await talk.ask(request_id="r", body=BODY))["type"] == "CHAT_QUEUED"
         turns = {turn.scope: turn for turn in [await rig.take(), await rig.take()]}
@@ -87,8 +102,9 @@ async def test_the_same_id_of_two_users_names_two_turns() -> None:
         assert [(await one.hear())["result"], (await two.hear())["result"]] == ["for a", "for b"]
 
 
-async def test_an_id_used_for_another_body_is_refused() -> None:
-    async with served() as rig, rig.connect() as talk:
+@over_both
+async def test_an_id_used_for_another_body_is_refused(over: str) -> None:
+    async with served(over=over) as rig, rig.connect() as talk:
         await talk.ask(request_id="r", body=BODY)
 
         refused = await talk.ask(request_id="r", body={**BODY, "prompt": "other"})
@@ -100,8 +116,9 @@ async def test_an_id_used_for_another_body_is_refused() -> None:
 # --- sent again -----------------------------------------------------------------------------------
 
 
-async def test_a_frame_sent_again_gets_the_stored_reply_and_runs_nothing() -> None:
-    async with served() as rig:
+@over_both
+async def test_a_frame_sent_again_gets_the_stored_reply_and_runs_nothing(over: str) -> None:
+    async with served(over=over) as rig:
         async with rig.connect() as talk:
             await talk.ask(request_id="r", body=BODY)
             await rig.reply(await rig.take(), "hello")
@@ -118,8 +135,9 @@ async def test_a_frame_sent_again_gets_the_stored_reply_and_runs_nothing() -> No
         assert (await rig.backends.transport.input.stats()).waiting == 0
 
 
-async def test_a_stream_asked_for_again_ends_with_its_whole_text() -> None:
-    async with served() as rig:
+@over_both
+async def test_a_stream_asked_for_again_ends_with_its_whole_text(over: str) -> None:
+    async with served(over=over) as rig:
         async with rig.connect() as talk:
             turn = await start_streaming(rig, talk)
             await rig.stream(turn, 0, "hel", "lo")
@@ -132,10 +150,11 @@ async def test_a_stream_asked_for_again_ends_with_its_whole_text() -> None:
     assert (end["done"], end["result"]) == (True, "hello")
 
 
-async def test_a_frame_sent_again_from_a_new_socket_brings_a_running_stream_from_its_start() -> (
-    None
-):
-    async with served() as rig:
+@over_both
+async def test_a_frame_sent_again_from_a_new_socket_brings_a_running_stream_from_its_start(
+    over: str,
+) -> None:
+    async with served(over=over) as rig:
         async with rig.connect() as talk:
             turn = await start_streaming(rig, talk)
             await rig.stream(turn, 0, "a", "b")
@@ -149,8 +168,9 @@ async def test_a_frame_sent_again_from_a_new_socket_brings_a_running_stream_from
     assert places(frames) == [0, 1, 2, "done"]
 
 
-async def test_a_frame_sent_twice_on_one_socket_repeats_nothing() -> None:
-    async with served() as rig, rig.connect() as talk:
+@over_both
+async def test_a_frame_sent_twice_on_one_socket_repeats_nothing(over: str) -> None:
+    async with served(over=over) as rig, rig.connect() as talk:
         turn = await start_streaming(rig, talk)
         await rig.stream(turn, 0, "a", "b")
         first = [await talk.hear(), await talk.hear()]
@@ -165,9 +185,10 @@ async def test_a_frame_sent_twice_on_one_socket_repeats_nothing() -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_turn_admitted_elsewhere_is_answered_here_once(stream: bool) -> None:
+@over_both
+async def test_a_turn_admitted_elsewhere_is_answered_here_once(stream: bool, over: str) -> None:
     """REST asks for nothing to be pushed, so the socket follows the turn in the store."""
-    async with served() as rig, rig.connect() as talk:
+    async with served(over=over) as rig, rig.connect() as talk:
         await rig.admission.submit(
             Submission(
                 session_id="s",
@@ -192,8 +213,9 @@ async def test_a_turn_admitted_elsewhere_is_answered_here_once(stream: bool) -> 
     assert after["type"] == "SYSTEM_RESPONSE"
 
 
-async def test_a_turn_that_was_pushed_and_followed_is_answered_once() -> None:
-    async with served() as rig, rig.connect() as talk:
+@over_both
+async def test_a_turn_that_was_pushed_and_followed_is_answered_once(over: str) -> None:
+    async with served(over=over) as rig, rig.connect() as talk:
         await talk.ask(request_id="r", body=BODY)
         turn = await rig.take()
         await talk.ask(request_id="r", body=BODY)
@@ -207,12 +229,13 @@ async def test_a_turn_that_was_pushed_and_followed_is_answered_once() -> None:
 # --- cancel ---------------------------------------------------------------------------------------
 
 
-async def cancel(talk: Talk, request_id: str = "r") -> Frame:
+async def cancel(talk: Conversation, request_id: str = "r") -> Frame:
     return await talk.ask(route="cancel", request_id=request_id)
 
 
-async def test_a_queued_turn_is_cancelled() -> None:
-    async with served() as rig, rig.connect() as talk:
+@over_both
+async def test_a_queued_turn_is_cancelled(over: str) -> None:
+    async with served(over=over) as rig, rig.connect() as talk:
         await talk.ask(request_id="r", body=BODY)
 
         cancelled = await cancel(talk)
@@ -224,8 +247,9 @@ async def test_a_queued_turn_is_cancelled() -> None:
     assert (answer["code"], answer["status_code"]) == ("turn_cancelled", 499)
 
 
-async def test_a_running_turn_is_told_to_stop() -> None:
-    async with served() as rig, rig.connect() as talk:
+@over_both
+async def test_a_running_turn_is_told_to_stop(over: str) -> None:
+    async with served(over=over) as rig, rig.connect() as talk:
         await talk.ask(request_id="r", body=BODY)
         turn = await rig.take()
         await rig.backends.stores.sessions.begin_turn(turn.session_key, "r", lease=60.0)
@@ -233,8 +257,9 @@ async def test_a_running_turn_is_told_to_stop() -> None:
         assert (await cancel(talk))["state"] == "CANCELLING"
 
 
-async def test_a_turn_that_is_over_is_not_cancelled() -> None:
-    async with served() as rig, rig.held() as talk:
+@over_both
+async def test_a_turn_that_is_over_is_not_cancelled(over: str) -> None:
+    async with served(over=over) as rig, rig.held() as talk:
         await talk.ask(request_id="r", body=BODY)
         await rig.reply(await rig.take())
         await talk.hear()
@@ -242,8 +267,9 @@ async def test_a_turn_that_is_over_is_not_cancelled() -> None:
         assert (await cancel(talk))["state"] == "DONE"
 
 
-async def test_only_the_users_own_turns_can_be_cancelled() -> None:
-    async with served() as rig, rig.connect() as talk, rig.connect("other") as other:
+@over_both
+async def test_only_the_users_own_turns_can_be_cancelled(over: str) -> None:
+    async with served(over=over) as rig, rig.connect() as talk, rig.connect("other") as other:
         await talk.ask(request_id="r", body=BODY)
 
         foreign, unknown = await cancel(other), await cancel(other, "never")

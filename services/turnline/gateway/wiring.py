@@ -12,9 +12,13 @@ from turnline.gateway.custom import CustomRoutes, RouteHandler
 from turnline.gateway.following import Follower, FollowOptions
 from turnline.gateway.handler import FrameHandler, gateway_options
 from turnline.gateway.hub import Hub
-from turnline.gateway.routes import SocketEndpoint, SocketParts
+from turnline.gateway.reception import Reception, SocketParts
+from turnline.gateway.routes import SocketEndpoint
 from turnline.gateway.signals import GatewaySignals
 from turnline.hosting import Backends
+
+GRPC_SERVICE = "turnline.gateway.grpc_service"
+"""Module of the service over gRPC, by name, so that a process without gRPC need not load it."""
 
 ROUTE_SECONDS = 30.0
 IDLE_SECONDS = 600.0
@@ -26,15 +30,30 @@ CATCH_UP_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GrpcDesk:
+    """What connections over gRPC are served with; see `turnline.gateway.grpc_service`.
+
+    Attributes:
+        max_frame_bytes: a client whose frame is larger is let go.
+    """
+
+    reception: Reception
+    max_frame_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gateway:
     """The two parts of a gateway; `refresh` runs in the background.
 
     Attributes:
+        endpoint: serves WebSockets.
+        grpc_desk: what connections over gRPC are served with, where that is asked for.
         refresh_seconds: how often the mappings of held sockets are renewed.
     """
 
     hub: Hub
     endpoint: SocketEndpoint
+    grpc_desk: GrpcDesk
     follower: Follower
     refresh_seconds: float
 
@@ -72,18 +91,27 @@ def open_gateway(
         signals=signals,
         options=FollowOptions(idle=IDLE_SECONDS, wait=settings.execution.turn_timeout),
     )
-    parts = SocketParts(
-        hub=hub,
-        handler=_frame_handler(settings, backends, admission, routes, follower, signals),
-        validator=validator,
-        clock=backends.clock,
-        signals=signals,
-        accepting=accepting,
-        send_buffer=settings.websocket_api.send_buffer,
-    )
+
+    def reception(signals: GatewaySignals) -> Reception:
+        parts = SocketParts(
+            hub=hub,
+            handler=_frame_handler(settings, backends, admission, routes, follower, signals),
+            validator=validator,
+            clock=backends.clock,
+            signals=signals,
+            accepting=accepting,
+            send_buffer=settings.websocket_api.send_buffer,
+        )
+        return Reception(parts)
+
+    over_grpc = GatewaySignals(backends.metrics, backends.tracing, backends.clock, surface="grpc")
     return Gateway(
         hub=hub,
-        endpoint=SocketEndpoint(parts),
+        endpoint=SocketEndpoint(reception(signals)),
+        grpc_desk=GrpcDesk(
+            reception=reception(over_grpc),
+            max_frame_bytes=settings.websocket_api.max_frame_bytes,
+        ),
         follower=follower,
         refresh_seconds=min(REFRESH_SECONDS, settings.session.connection_store.ttl / 3),
     )

@@ -10,13 +10,14 @@ from turnline.hosting import (
     Parts,
     Standalone,
     WebServer,
+    open_grpc,
     operator_routes,
     run_parts,
     web_options,
 )
 from turnline.request_handler import WaitingRoom, build_routes
 from turnline.request_handler.process import admin_routes, client_parts
-from turnline.request_handler.wiring import open_grpc
+from turnline.request_handler.wiring import GRPC_SERVICE
 from turnline.responder.process import open_push
 from turnline.responder.wiring import responder_loop
 from turnline.telemetry import watch_loop_lag
@@ -47,7 +48,7 @@ async def serve_io(process: Standalone, *, validator: AuthValidator | None) -> N
         process.started(web.port)
         parts = Parts(
             web=web,
-            servers=open_grpc(settings, rest, process.lifecycle),
+            servers=open_grpc(settings, process.lifecycle, {GRPC_SERVICE: rest}),
             responder=responder,
             background=[keeper.run, lambda: watch_loop_lag(backends.metrics, backends.clock)],
             farewells=[waiting.close],

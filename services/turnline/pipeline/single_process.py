@@ -16,6 +16,7 @@ from turnline.frontdoor import Admin, Admission, web_app
 from turnline.gateway.custom import RouteHandler
 from turnline.gateway.hub import Hub
 from turnline.gateway.routes import SOCKET_PATH
+from turnline.gateway.wiring import GRPC_SERVICE as GRPC_GATEWAY
 from turnline.gateway.wiring import open_gateway, open_hub
 from turnline.hosting import (
     Backends,
@@ -25,6 +26,7 @@ from turnline.hosting import (
     Parts,
     WebServer,
     open_backends,
+    open_grpc,
     operator_routes,
     run_parts,
     web_options,
@@ -34,7 +36,8 @@ from turnline.push import PushSignals, Routes, UserPush
 from turnline.push.endpoint import PushHandler
 from turnline.push.endpoint_routes import push_routes
 from turnline.request_handler import WaitingRoom, build_routes
-from turnline.request_handler.wiring import open_grpc, open_rest
+from turnline.request_handler.wiring import GRPC_SERVICE as GRPC_CHAT
+from turnline.request_handler.wiring import open_rest
 from turnline.responder.wiring import responder_loop
 from turnline.runner.wiring import runner_loop
 from turnline.store import LOCAL_ENDPOINT
@@ -108,6 +111,7 @@ async def serve_single_process(
             lambda: watch_loop_lag(backends.metrics, backends.clock),
         ]
         web = WebServer(web_app(routes), web_options(settings))
+        over_grpc: dict[str, object] = {GRPC_CHAT: rest}
         if what.socket_validator is not None:
             gateway = open_gateway(
                 settings,
@@ -119,10 +123,11 @@ async def serve_single_process(
                 accepting=lambda: lifecycle.accepting,
             )
             web.serve_sockets(SOCKET_PATH, gateway.endpoint)
+            over_grpc[GRPC_GATEWAY] = gateway.grpc_desk
             background.append(gateway.refresh)
         parts = Parts(
             web=web,
-            servers=open_grpc(settings, rest, lifecycle),
+            servers=open_grpc(settings, lifecycle, over_grpc),
             runner=runner,
             responder=responder,
             output=backends.transport.output,

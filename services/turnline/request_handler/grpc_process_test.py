@@ -188,9 +188,10 @@ def test_without_the_port_grpc_is_not_even_loaded() -> None:
 def test_where_grpc_is_not_installed_the_port_is_a_fault_of_the_settings() -> None:
     run = run_python(
         "import sys; sys.modules['grpc'] = None; "
-        "from turnline.config import Settings; from turnline.hosting import Lifecycle; "
-        "from turnline.request_handler.wiring import open_grpc; "
-        "open_grpc(Settings.model_validate({'api': {'grpc_port': 0}}), None, Lifecycle())"
+        "from turnline.config import Settings; from turnline.hosting import Lifecycle, open_grpc; "
+        "from turnline.request_handler.wiring import GRPC_SERVICE; "
+        "settings = Settings.model_validate({'api': {'grpc_port': 0}}); "
+        "open_grpc(settings, Lifecycle(), {GRPC_SERVICE: None})"
     )
 
     assert "api.grpc_port: is set, but this installation lacks gRPC" in run.stderr

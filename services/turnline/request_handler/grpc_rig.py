@@ -13,7 +13,8 @@ from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
 from turnline.config import Settings
-from turnline.request_handler.grpc_port import open_server
+from turnline.hosting.grpc_port import open_server
+from turnline.request_handler.grpc_service import make_service
 from turnline.request_handler.rig import Rig, RigOptions, open_rig
 from turnline.v1 import chat_service_pb2 as pb
 from turnline.v1.chat_pb2 import ChatRequest, TurnEnd
@@ -50,7 +51,7 @@ async def serving(options: RigOptions | None = None) -> AsyncIterator[Served]:
     """Serve chat over gRPC for the length of the block."""
     draining, settings = asyncio.Event(), Settings.model_validate(_SETTINGS)
     async with asyncio.timeout(30), open_rig(options) as rig, asyncio.TaskGroup() as tasks:
-        server = open_server(settings, rig.parts, draining)
+        server = open_server(settings, [make_service(rig.parts)], draining)
         async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
             stub = ChatServiceStub(channel)
             served = Served(rig=rig, channel=channel, stub=stub, draining=draining)

@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from turnline.errors import NotFoundError, TurnlineError
 from turnline.hosting.grpc_errors import end_call
+from turnline.hosting.grpc_server import GrpcService
 from turnline.protocol import Failure, ReplyKey
 from turnline.protocol.json_body import ChatBody
 from turnline.request_handler.callers import user_of
@@ -38,7 +39,10 @@ from turnline.store import StoredReply
 from turnline.telemetry import extract, names
 from turnline.telemetry.traces import Span
 from turnline.v1 import chat_service_pb2 as pb
-from turnline.v1.chat_service_pb2_grpc import ChatServiceServicer
+from turnline.v1.chat_service_pb2_grpc import (
+    ChatServiceServicer,
+    add_ChatServiceServicer_to_server,
+)
 
 SERVICE_NAME = pb.DESCRIPTOR.services_by_name["ChatService"].full_name
 
@@ -79,6 +83,16 @@ class GrpcVisit(Visit):
 
 
 _VISIT: ContextVar[GrpcVisit] = ContextVar("turnline_grpc_visit")
+
+
+def make_service(parts: RestParts) -> GrpcService:
+    """Make what a gRPC server serves; `open_grpc` calls it by this name."""
+    chat = GrpcChat(parts)
+    return GrpcService(
+        name=SERVICE_NAME,
+        register=lambda server: add_ChatServiceServicer_to_server(chat, server),
+        authenticate=chat.authenticate,
+    )
 
 
 class GrpcChat(ChatServiceServicer):

@@ -14,13 +14,14 @@ from turnline.hosting import (
     Parts,
     Standalone,
     WebServer,
+    open_grpc,
     operator_routes,
     run_parts,
     web_options,
 )
 from turnline.request_handler.routes import RestParts, build_routes
 from turnline.request_handler.waiting import WaitingRoom
-from turnline.request_handler.wiring import open_grpc, open_rest
+from turnline.request_handler.wiring import GRPC_SERVICE, open_rest
 from turnline.telemetry import watch_loop_lag
 
 
@@ -48,7 +49,7 @@ async def serve_request_handler(
         *operator_routes(settings, backends, process.lifecycle),
     ]
     web = WebServer(web_app(routes), web_options(settings))
-    servers = open_grpc(settings, rest, process.lifecycle)
+    servers = open_grpc(settings, process.lifecycle, {GRPC_SERVICE: rest})
     process.started(web.port)
     for server in servers:
         grpc_started(server.port)

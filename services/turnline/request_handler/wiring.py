@@ -1,14 +1,11 @@
 """Puts the surfaces of chat together from settings and open connections."""
 
 import random
-from types import MappingProxyType
 
 from turnline.auth import AuthValidator
-from turnline.config import Settings, load_adapter
-from turnline.errors import ConfigurationError
+from turnline.config import Settings
 from turnline.frontdoor import Admission
-from turnline.hosting import Backends, Lifecycle
-from turnline.hosting.parts import Server
+from turnline.hosting import Backends
 from turnline.request_handler.body import BodyLimits
 from turnline.request_handler.event_stream import EventStreamOptions
 from turnline.request_handler.handler import ChatHandler, ChatOptions
@@ -16,12 +13,8 @@ from turnline.request_handler.preferences import ReplyMode
 from turnline.request_handler.routes import AgentNames, RestOptions, RestParts
 from turnline.request_handler.waiting import WaitingRoom
 
-# By name, so that a process without gRPC need not load it.
-_BY_NAME = MappingProxyType({"grpc": "turnline.request_handler.grpc_port"})
-_NO_LIBRARY = (
-    "api.grpc_port: is set, but this installation lacks gRPC; install grpcio, "
-    "grpcio-health-checking and grpcio-reflection, or unset it"
-)
+GRPC_SERVICE = "turnline.request_handler.grpc_service"
+"""Module of the service over gRPC, by name, so that a process without gRPC need not load it."""
 
 
 def open_rest(
@@ -71,19 +64,3 @@ def open_rest(
         validator=validator,
         agents=agents if settings.api.enabled_routes.agents else None,
     )
-
-
-def open_grpc(settings: Settings, rest: RestParts, lifecycle: Lifecycle) -> list[Server]:
-    """Bind the gRPC port, if there is to be one; it works on the same parts as REST.
-
-    Raises:
-        ConfigurationError: the port is taken, its certificate cannot be used, or this installation
-            lacks gRPC.
-    """
-    if settings.api.grpc_port is None:
-        return []
-    module = load_adapter(_BY_NAME, "grpc")
-    if module is None:
-        raise ConfigurationError([_NO_LIBRARY])
-    server: Server = module.open_server(settings, rest, lifecycle.draining)
-    return [server]
