@@ -13,8 +13,9 @@ from pathlib import Path
 
 from aws_local.command import main
 from aws_local.containers import container
-from aws_local.emulators import Emulators, make_installation
+from aws_local.emulators import Emulators, installation_on
 from aws_local.environments import Variables, environments
+from aws_local.provisioning import provision
 from turnline.testing.servers.vpc_link import VpcLink
 from turnline.testing.servers.websocket_api import WebSocketApi
 
@@ -38,8 +39,9 @@ async def rest(emulators: Emulators, more: Mapping[str, str], folder: Path) -> A
 
     On AWS an HTTP API and a load balancer stand before it, and hand requests on as they are.
     """
-    made = await make_installation(emulators, "chat-rest", mode="rest_sync")
+    made = installation_on(emulators, "chat-rest", mode="rest_sync")
     env = environments(made, more=more, in_containers=True)
+    await provision(env.io_handler, folder)
     async with containers(
         folder / "rest",
         app_rest_service=env.io_handler,
@@ -57,8 +59,9 @@ async def websocket(
     The IO container's halves are apart here; `app_rest_service` does the work of both.
     """
     api = WebSocketApi(routes=["chat", "status"])
-    made = await make_installation(emulators, "chat-ws", mode="stream")
+    made = installation_on(emulators, "chat-ws", mode="stream")
     env = environments(made, more=more, endpoint_url=api.endpoint_url, in_containers=True)
+    await provision(env.io_handler, folder)
     async with (
         containers(
             folder / "websocket",

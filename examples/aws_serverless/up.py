@@ -14,8 +14,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from aws_local.command import main
-from aws_local.emulators import Emulators, make_installation
+from aws_local.emulators import Emulators, installation_on
 from aws_local.environments import TURN_TIMEOUT, environments
+from aws_local.provisioning import provision
 from turnline.testing.servers.http_api import ROUTES, HttpApi
 from turnline.testing.servers.lambda_runtime import LambdaFunction
 from turnline.testing.servers.websocket_api import WebSocketApi
@@ -45,8 +46,9 @@ async def start(
 async def rest(emulators: Emulators, more: Mapping[str, str], package: Path) -> AsyncIterator[str]:
     """`execution_mode = "rest_sync"`; gives the URL of the HTTP API."""
     unpack(package)
-    made = await make_installation(emulators, "chat-rest", mode="rest_sync")
+    made = installation_on(emulators, "chat-rest", mode="rest_sync")
     env = environments(made, more=more)
+    await provision(env.io_handler, package)
     async with (
         LambdaFunction(
             "app_request_handler.handler",
@@ -81,8 +83,9 @@ async def websocket(
     """`execution_mode = "stream"`; gives the URL of the WebSocket API."""
     unpack(package)
     api = WebSocketApi(routes=["chat", "status"])
-    made = await make_installation(emulators, "chat-ws", mode="stream")
+    made = installation_on(emulators, "chat-ws", mode="stream")
     env = environments(made, more=more, endpoint_url=api.endpoint_url)
+    await provision(env.io_handler, package)
     async with (
         LambdaFunction(
             "app_ws_authorizer.handler",
