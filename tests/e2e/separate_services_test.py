@@ -7,7 +7,7 @@ several services in one event loop.  What they say to each other directly (pushe
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from typing import Any
 import httpx
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed
 
 from e2e.process import run
 from turnline.agent import AgentRegistry, Turn, agent
@@ -24,6 +23,7 @@ from turnline.auth.port import Context
 from turnline.config import Settings
 from turnline.errors import ConfigurationError
 from turnline.gateway.process import pod_endpoint, serve_gateway
+from turnline.gateway.rig_talks import Conversation, call_at, over_both, socket_at
 from turnline.hosting import Backends, Lifecycle, Standalone, open_backends
 from turnline.pipeline.io_process import serve_io
 from turnline.protocol.clock import SystemClock
@@ -61,7 +61,7 @@ def agents() -> AgentRegistry:
 def settings(**websocket_api: object) -> Settings:
     return Settings.model_validate(
         {
-            "api": {"host": "127.0.0.1", "port": 0},
+            "api": {"host": "127.0.0.1", "port": 0, "grpc_port": 0},
             "execution": {"drain_grace": 3},
             "websocket_api": {"push_auth_token": TOKEN, **websocket_api},
         }
@@ -70,15 +70,24 @@ def settings(**websocket_api: object) -> Settings:
 
 @dataclass(slots=True)
 class Running:
-    """One service that serves."""
+    """One service that serves.
+
+    Attributes:
+        grpc_port: 0 for a service that has none.
+    """
 
     port: int
     lifecycle: Lifecycle
     task: asyncio.Task[None]
+    grpc_port: int = 0
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    def connect(self, over: str) -> AbstractAsyncContextManager[Conversation]:
+        """Open a connection of user u to a gateway."""
+        return call_at(self.grpc_port, "u") if over == "grpc" else socket_at(self.port, "u")
 
     async def stop(self) -> None:
         self.lifecycle.drain()
@@ -110,9 +119,16 @@ class Installation:
         return running
 
     async def start_gateway(self, given: Settings | None = None) -> Running:
-        return await self.start(
-            lambda process: serve_gateway(process, validator=NamedByToken(), routes={}), given
-        )
+        bound: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def serve(process: Standalone) -> Awaitable[None]:
+            return serve_gateway(
+                process, validator=NamedByToken(), routes={}, grpc_started=bound.set_result
+            )
+
+        running = await self.start(serve, given)
+        running.grpc_port = await bound
+        return running
 
     async def start_runner(self) -> Running:
         return await self.start(lambda process: serve_runner(process, agents=agents()))
@@ -175,46 +191,42 @@ async def test_the_guides_io_side_and_runner_share_the_work() -> None:
     assert answer.json()["result"] == "hello "
 
 
-async def test_frames_reach_sockets_on_every_gateway_over_the_pods_push_endpoints() -> None:
+@over_both
+async def test_frames_reach_clients_on_every_gateway_over_the_pods_push_endpoints(
+    over: str,
+) -> None:
     async with installation() as installed:
         one, two = await installed.start_gateway(), await installed.start_gateway()
         await installed.start_runner()
         await installed.start(serve_responder)
-        async with (
-            connect(f"ws://127.0.0.1:{one.port}/ws?token=u") as first,
-            connect(f"ws://127.0.0.1:{two.port}/ws?token=u") as second,
-        ):
-            await second.send(json.dumps({"route": "none"}))
-            await hear(second)
-            frame = {"request_id": "r", "body": {"prompt": "hello", "session_id": "s"}}
-            await first.send(json.dumps(frame))
-            queued, answer, elsewhere = await hear(first), await hear(first), await hear(second)
+        async with one.connect(over) as first, two.connect(over) as second:
+            await second.ask(route="none")
+            queued = await first.ask(request_id="r", body={"prompt": "hello", "session_id": "s"})
+            answer, elsewhere = await first.hear(), await second.hear()
 
     assert queued["type"] == "CHAT_QUEUED"
     assert answer == elsewhere
     assert (answer["type"], answer["result"]) == ("CHAT_RESPONSE", "hello ")
 
 
-async def test_an_answer_survives_the_gateway_its_question_came_through() -> None:
+@over_both
+async def test_an_answer_survives_the_gateway_its_question_came_through(over: str) -> None:
     async with installation() as installed:
         old = await installed.start_gateway()
-        async with connect(f"ws://127.0.0.1:{old.port}/ws?token=u") as socket:
+        async with old.connect(over) as client:
             body = {"prompt": "hello", "session_id": "s"}
-            await socket.send(json.dumps({"request_id": "r", "body": body}))
-            assert (await hear(socket))["type"] == "CHAT_QUEUED"
+            assert (await client.ask(request_id="r", body=body))["type"] == "CHAT_QUEUED"
             old.lifecycle.drain()
-            assert (await hear(socket))["status"] == "RECONNECT"
-            with pytest.raises(ConnectionClosed) as closed:
-                await hear(socket)
+            assert (await client.hear())["status"] == "RECONNECT"
+            told = await client.told_to_come_back()
         await old.task
         new = await installed.start_gateway()
         await installed.start_runner()
         await installed.start(serve_responder)
-        async with connect(f"ws://127.0.0.1:{new.port}/ws?token=u") as socket:
-            answer = await hear(socket)
+        async with new.connect(over) as client:
+            answer = await client.hear()
 
-    assert closed.value.rcvd is not None
-    assert closed.value.rcvd.code == 1012
+    assert told
     assert (answer["request_id"], answer["result"]) == ("r", "hello ")
 
 

@@ -1,20 +1,19 @@
-"""Turns over client sockets through the whole pipeline, in this process."""
+"""Turns over client sockets, and over gRPC, through the whole pipeline, in this process."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
-from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from turnline.agent import AgentRegistry, Turn, agent
 from turnline.auth import AuthValidator, ValidationResult
 from turnline.auth.port import Context
 from turnline.config import Settings
+from turnline.gateway.rig_talks import Conversation, call_at, over_both, socket_at
 from turnline.hosting import Lifecycle
 from turnline.pipeline.single_process import SingleProcess, serve_single_process
 from turnline.telemetry import captured_logs
@@ -39,12 +38,15 @@ class Server:
     """
 
     port: int
+    grpc_port: int
     released: asyncio.Event
     speaking: asyncio.Event
 
-    def connect(self, token: str = "u", *, max_queue: int = 1_000) -> connect:
-        """Open a client's socket."""
-        return connect(f"ws://127.0.0.1:{self.port}/ws?token={token}", max_queue=max_queue)
+    def connect(self, over: str, token: str = "u") -> AbstractAsyncContextManager[Conversation]:
+        """Open a client's connection."""
+        if over == "grpc":
+            return call_at(self.grpc_port, token)
+        return socket_at(self.port, token)
 
 
 def agents(released: asyncio.Event, speaking: asyncio.Event) -> AgentRegistry:
@@ -70,7 +72,7 @@ def agents(released: asyncio.Event, speaking: asyncio.Event) -> AgentRegistry:
 async def serving(**websocket_api: object) -> AsyncIterator[Server]:
     settings = Settings.model_validate(
         {
-            "api": {"host": "127.0.0.1", "port": 0},
+            "api": {"host": "127.0.0.1", "port": 0, "grpc_port": 0},
             "execution": {
                 "drain_grace": 2,
                 "queues": {"type": "in_memory", "in_memory": {"retry_backoff": 0.01}},
@@ -79,33 +81,20 @@ async def serving(**websocket_api: object) -> AsyncIterator[Server]:
         }
     )
     lifecycle = Lifecycle()
-    bound: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    loop = asyncio.get_running_loop()
+    bound: asyncio.Future[int] = loop.create_future()
+    grpc_bound: asyncio.Future[int] = loop.create_future()
     released, speaking = asyncio.Event(), asyncio.Event()
     what = SingleProcess(
         agents=agents(released, speaking),
         socket_validator=NamedByToken(),
         started=bound.set_result,
+        grpc_started=grpc_bound.set_result,
     )
     async with asyncio.timeout(50), asyncio.TaskGroup() as tasks:
         tasks.create_task(serve_single_process(settings, lifecycle, what))
-        yield Server(await bound, released, speaking)
+        yield Server(await bound, await grpc_bound, released, speaking)
         lifecycle.drain()
-
-
-async def say(socket: ClientConnection, **frame: object) -> None:
-    await socket.send(json.dumps(frame))
-
-
-async def hear(socket: ClientConnection) -> dict[str, Any]:
-    frame: dict[str, Any] = json.loads(await socket.recv())
-    return frame
-
-
-async def hear_until_done(socket: ClientConnection) -> list[dict[str, Any]]:
-    frames = [await hear(socket)]
-    while not frames[-1].get("done"):
-        frames.append(await hear(socket))
-    return frames
 
 
 def text_of(frames: list[dict[str, Any]]) -> str:
@@ -116,15 +105,16 @@ def counted(count: int) -> str:
     return "".join(f"{number} " for number in range(count))
 
 
-async def test_a_turn_is_queued_before_it_is_answered_however_fast_it_is() -> None:
+@over_both
+async def test_a_turn_is_queued_before_it_is_answered_however_fast_it_is(over: str) -> None:
     async def talk(server: Server, user: str) -> list[tuple[str, str]]:
         seen: list[tuple[str, str]] = []
-        async with server.connect(user) as socket:
+        async with server.connect(over, user) as socket:
             for number in range(50):
                 body = {"prompt": "1", "session_id": f"s{number % 5}"}
-                await say(socket, request_id=f"r{number}", body=body)
+                await socket.say(request_id=f"r{number}", body=body)
             while len(seen) < 100:
-                frame = await hear(socket)
+                frame = await socket.hear()
                 seen.append((frame["request_id"], frame["type"]))
         return seen
 
@@ -137,48 +127,51 @@ async def test_a_turn_is_queued_before_it_is_answered_however_fast_it_is() -> No
             assert queued < seen.index((f"r{number}", "CHAT_RESPONSE"))
 
 
-async def test_a_stream_that_was_cut_off_is_resumed_on_another_socket() -> None:
+@over_both
+async def test_a_stream_that_was_cut_off_is_resumed_on_another_socket(over: str) -> None:
     async with serving() as server:
-        async with server.connect() as socket:
+        async with server.connect(over) as socket:
             body = {"prompt": "20 pause", "session_id": "s"}
-            await say(socket, request_id="r", stream=True, body=body)
+            await socket.say(request_id="r", stream=True, body=body)
             await server.speaking.wait()
-            before = [await hear(socket) for _ in range(5)]
-        async with server.connect() as socket:
+            before = [await socket.hear() for _ in range(5)]
+        async with server.connect(over) as socket:
             after = f"{before[-1]['attempt']}-{before[-1]['index']}"
-            await say(socket, route="resume", request_id="r", body={"after": after})
+            await socket.say(route="resume", request_id="r", body={"after": after})
             server.released.set()
-            while (await hear(socket)).get("state") != "RESUMING":
+            while (await socket.hear()).get("state") != "RESUMING":
                 pass
-            rest = await hear_until_done(socket)
+            rest = await socket.hear_until_done()
 
     assert text_of(before) + text_of(rest) == counted(20)
     assert [frame["done"] for frame in rest].count(True) == 1
 
 
-async def test_a_running_turn_is_cancelled_over_a_socket() -> None:
-    async with serving() as server, server.connect() as socket:
+@over_both
+async def test_a_running_turn_is_cancelled_over_a_socket(over: str) -> None:
+    async with serving() as server, server.connect(over) as socket:
         body = {"prompt": "20 pause", "session_id": "s"}
-        await say(socket, request_id="r", stream=True, body=body)
+        await socket.say(request_id="r", stream=True, body=body)
         await server.speaking.wait()
-        await say(socket, route="cancel", request_id="r")
-        frames = await hear_until_done(socket)
+        await socket.say(route="cancel", request_id="r")
+        frames = await socket.hear_until_done()
 
     (cancelled,) = [frame for frame in frames if frame["type"] == "SYSTEM_RESPONSE"]
     assert cancelled["state"] == "CANCELLING"
     assert (frames[-1]["code"], frames[-1]["status_code"]) == ("turn_cancelled", 499)
 
 
-async def test_a_turn_that_fails_is_answered_without_its_details() -> None:
+@over_both
+async def test_a_turn_that_fails_is_answered_without_its_details(over: str) -> None:
     with captured_logs():
-        async with serving() as server, server.connect() as socket:
-            await say(socket, request_id="r", body={"prompt": "fail", "session_id": "s"})
-            queued, answer = await hear(socket), await hear(socket)
-            await say(
-                socket, request_id="q", stream=True, body={"prompt": "fail", "session_id": "s"}
+        async with serving() as server, server.connect(over) as socket:
+            await socket.say(request_id="r", body={"prompt": "fail", "session_id": "s"})
+            queued, answer = await socket.hear(), await socket.hear()
+            await socket.say(
+                request_id="q", stream=True, body={"prompt": "fail", "session_id": "s"}
             )
-            await hear(socket)
-            frames = await hear_until_done(socket)
+            await socket.hear()
+            frames = await socket.hear_until_done()
 
     assert queued["type"] == "CHAT_QUEUED"
     assert (answer["type"], answer["code"], answer["status_code"]) == (
@@ -190,20 +183,22 @@ async def test_a_turn_that_fails_is_answered_without_its_details() -> None:
     assert "secret" not in str([answer, *frames])
 
 
-async def test_an_agent_nobody_registered_is_refused_at_once() -> None:
-    async with serving() as server, server.connect() as socket:
+@over_both
+async def test_an_agent_nobody_registered_is_refused_at_once(over: str) -> None:
+    async with serving() as server, server.connect(over) as socket:
         body = {"prompt": "1", "session_id": "s", "agent": "nobody"}
-        await say(socket, request_id="r", body=body)
-        refused = await hear(socket)
+        await socket.say(request_id="r", body=body)
+        refused = await socket.hear()
 
     assert (refused["status"], refused["code"]) == ("FAILED", "unknown_agent")
 
 
-async def test_a_users_reply_is_not_given_to_a_caller_who_names_no_user() -> None:
-    async with serving() as server, server.connect() as socket:
-        await say(socket, request_id="r", body={"prompt": "3", "session_id": "s"})
-        await hear(socket)
-        pushed = await hear(socket)
+@over_both
+async def test_a_users_reply_is_not_given_to_a_caller_who_names_no_user(over: str) -> None:
+    async with serving() as server, server.connect(over) as socket:
+        await socket.say(request_id="r", body={"prompt": "3", "session_id": "s"})
+        await socket.hear()
+        pushed = await socket.hear()
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}") as client:
             unknown = await client.get(CHAT, params={"request_id": "r"})
 
@@ -216,19 +211,19 @@ async def test_a_client_that_reads_slowly_still_reads_everything() -> None:
     count = 3_000
     async with serving(send_buffer=4) as server:
         text, position, closings = "", "", 0
-        async with server.connect(max_queue=1) as socket:
+        async with socket_at(server.port, "u", max_queue=1) as socket:
             body = {"prompt": str(count), "session_id": "s"}
-            await say(socket, request_id="r", stream=True, body=body)
-            assert (await hear(socket))["type"] == "CHAT_QUEUED"
+            await socket.say(request_id="r", stream=True, body=body)
+            assert (await socket.hear())["type"] == "CHAT_QUEUED"
         done = False
         while not done:
-            async with server.connect(max_queue=1) as socket:
-                await say(socket, route="resume", request_id="r", body={"after": position})
+            async with socket_at(server.port, "u", max_queue=1) as socket:
+                await socket.say(route="resume", request_id="r", body={"after": position})
                 try:
-                    while (await hear(socket)).get("state") != "RESUMING":
+                    while (await socket.hear()).get("state") != "RESUMING":
                         pass
                     while not done:
-                        frame = await hear(socket)
+                        frame = await socket.hear()
                         text += frame.get("delta", "")
                         done = frame["done"]
                         position = f"{frame['attempt']}-{frame.get('index', -1)}"

@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from turnline.gateway.rig import BODY, Served, over_both, served, start_streaming
+from turnline.gateway.rig import BODY, Served, served, start_streaming
+from turnline.gateway.rig_talks import over_both
 from turnline.protocol import ChatReply, Envelope
 from turnline.store import StoredReply
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from turnline.gateway.rig import over_both, places, served, start_streaming
-from turnline.gateway.rig_talks import Conversation
+from turnline.gateway.rig import places, served, start_streaming
+from turnline.gateway.rig_talks import Conversation, over_both
 from turnline.push import Frame
 from turnline.telemetry import captured_logs
 

@@ -9,10 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import MappingProxyType
 
-import grpc.aio
-import pytest
 from starlette.applications import Starlette
-from websockets.asyncio.client import connect
 
 from turnline.auth import AuthValidator, ValidationResult
 from turnline.auth.port import Context
@@ -20,7 +17,7 @@ from turnline.config import Settings
 from turnline.frontdoor import Admission, StreamFrames, chat_response_frame
 from turnline.gateway.custom import RouteHandler
 from turnline.gateway.grpc_service import make_service
-from turnline.gateway.rig_talks import Conversation, GrpcTalk, Talk
+from turnline.gateway.rig_talks import Conversation, GrpcTalk, Talk, call_at, socket_at
 from turnline.gateway.routes import SOCKET_PATH
 from turnline.gateway.wiring import open_gateway, open_hub
 from turnline.hosting import Backends, WebOptions, WebServer, open_backends
@@ -38,12 +35,8 @@ from turnline.protocol import (
 from turnline.protocol.clock import SystemClock
 from turnline.push import Frame, PushSignals, Routes, UserPush
 from turnline.store import LOCAL_ENDPOINT, StoredReply, StreamItem
-from turnline.v1.gateway_service_pb2_grpc import GatewayServiceStub
 
 Handlers = Mapping[str, RouteHandler]
-
-over_both = pytest.mark.parametrize("over", ["websocket", "grpc"])
-"""Runs a test over each carrier of connections; it takes the name as `over`."""
 
 BODY = {"prompt": "p", "session_id": "s"}
 """A chat body that asks for something."""
@@ -199,22 +192,17 @@ class Served:
         """Where clients connect to."""
         return f"ws://127.0.0.1:{self.web.port}/ws"
 
-    @asynccontextmanager
-    async def socket(self, token: str = "u", *, max_queue: int = 1_000) -> AsyncIterator[Talk]:
+    def socket(
+        self, token: str = "u", *, max_queue: int = 1_000
+    ) -> AbstractAsyncContextManager[Talk]:
         """Open a client's WebSocket that reads ahead by so many frames."""
-        async with connect(f"{self.url}?token={token}", max_queue=max_queue) as connection:
-            yield Talk(connection)
+        return socket_at(self.web.port, token, max_queue=max_queue)
 
-    @asynccontextmanager
-    async def call(self, token: str = "u") -> AsyncIterator[GrpcTalk]:
-        """Open a client's connection over gRPC, on a channel of its own."""
+    def call(self, token: str = "u") -> AbstractAsyncContextManager[GrpcTalk]:
+        """Open a client's connection over gRPC."""
         if self.grpc is None:
             raise AssertionError("not served over gRPC")
-        metadata = (("authorization", f"Bearer {token}"),)
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{self.grpc.port}") as channel:
-            call = GatewayServiceStub(channel).Connect(metadata=metadata)
-            yield GrpcTalk(call)
-            call.cancel()
+        return call_at(self.grpc.port, token)
 
     def connect(self, token: str = "u") -> AbstractAsyncContextManager[Conversation]:
         """Open a client's connection."""

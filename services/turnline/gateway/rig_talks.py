@@ -1,17 +1,23 @@
-"""For this room's tests: a client's connection, over WebSocket or over gRPC, in the same words."""
+"""For tests: a client's connection, over WebSocket or over gRPC, in the same words."""
 
 import asyncio
 import json
 from abc import ABC, abstractmethod
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 import grpc.aio
-from websockets.asyncio.client import ClientConnection
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from turnline.protocol.json_struct import read_struct, write_struct
 from turnline.push import Frame
 from turnline.v1 import gateway_service_pb2 as pb
+from turnline.v1.gateway_service_pb2_grpc import GatewayServiceStub
+
+over_both = pytest.mark.parametrize("over", ["websocket", "grpc"])
+"""Runs a test over each carrier of connections; it takes the name as `over`."""
 
 Call = grpc.aio.StreamStreamCall[pb.ConnectRequest, pb.ConnectResponse]
 
@@ -32,6 +38,10 @@ class Conversation(ABC):
     @abstractmethod
     async def leave(self) -> None:
         """End the connection."""
+
+    @abstractmethod
+    async def told_to_come_back(self) -> bool:
+        """Read to the end of the connection; whether it was ended because its server goes."""
 
     async def hear_until_done(self) -> list[Frame]:
         """Read up to the end of a stream."""
@@ -65,6 +75,10 @@ class Talk(Conversation):
     async def leave(self) -> None:
         """See `Conversation`."""
         await self.connection.close()
+
+    async def told_to_come_back(self) -> bool:
+        """See `Conversation`."""
+        return (await self.close_code())[0] == 1012
 
     async def close_code(self) -> tuple[int, str]:
         """Read to the end of the connection; give the code and reason it was closed with."""
@@ -101,6 +115,10 @@ class GrpcTalk(Conversation):
         """See `Conversation`."""
         await self.call.done_writing()
 
+    async def told_to_come_back(self) -> bool:
+        """See `Conversation`."""
+        return (await self.ended())[0] is grpc.StatusCode.UNAVAILABLE
+
     async def ended(self) -> tuple[grpc.StatusCode, str]:
         """Read to the end of the connection; give the status and text it ended with."""
         async with asyncio.timeout(_PATIENCE):
@@ -109,3 +127,21 @@ class GrpcTalk(Conversation):
                     pass
             code = await self.call.code()
             return code, await self.call.details()
+
+
+@asynccontextmanager
+async def socket_at(port: int, token: str, *, max_queue: int = 1_000) -> AsyncIterator[Talk]:
+    """Open a WebSocket that reads ahead by so many frames."""
+    url = f"ws://127.0.0.1:{port}/ws?token={token}"
+    async with connect(url, max_queue=max_queue) as connection:
+        yield Talk(connection)
+
+
+@asynccontextmanager
+async def call_at(port: int, token: str) -> AsyncIterator[GrpcTalk]:
+    """Open a connection over gRPC, on a channel of its own."""
+    metadata = (("authorization", f"Bearer {token}"),)
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        call = GatewayServiceStub(channel).Connect(metadata=metadata)
+        yield GrpcTalk(call)
+        call.cancel()

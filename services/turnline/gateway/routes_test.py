@@ -7,8 +7,8 @@ import pytest
 from websockets.asyncio.client import connect
 
 from turnline.gateway.custom import RouteMessage
-from turnline.gateway.rig import over_both, served
-from turnline.gateway.rig_talks import Talk
+from turnline.gateway.rig import served
+from turnline.gateway.rig_talks import Talk, over_both
 from turnline.telemetry import captured_logs
 
 TOO_LARGE = 1009

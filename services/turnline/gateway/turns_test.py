@@ -3,8 +3,8 @@
 import pytest
 
 from turnline.frontdoor import Submission
-from turnline.gateway.rig import BODY, over_both, places, served, start_streaming
-from turnline.gateway.rig_talks import Conversation
+from turnline.gateway.rig import BODY, places, served, start_streaming
+from turnline.gateway.rig_talks import Conversation, over_both
 from turnline.protocol import ChatRequest, DeliveryMode
 from turnline.push import Frame
 

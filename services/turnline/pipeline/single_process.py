@@ -55,6 +55,7 @@ class SingleProcess:
         socket_validator: checks tokens of sockets; None means no /ws.
         socket_routes: custom WebSocket routes by name.
         started: called with the port when everything is up.
+        grpc_started: called with the port of gRPC, once it is bound; not where that is off.
     """
 
     agents: AgentRegistry
@@ -62,6 +63,7 @@ class SingleProcess:
     socket_validator: AuthValidator | None = None
     socket_routes: Mapping[str, RouteHandler] = field(default_factory=dict)
     started: Callable[[int], None] = lambda _: None
+    grpc_started: Callable[[int], None] = lambda _: None
 
 
 async def serve_single_process(
@@ -125,9 +127,12 @@ async def serve_single_process(
             web.serve_sockets(SOCKET_PATH, gateway.endpoint)
             over_grpc[GRPC_GATEWAY] = gateway.grpc_desk
             background.append(gateway.refresh)
+        servers = open_grpc(settings, lifecycle, over_grpc)
+        for server in servers:
+            what.grpc_started(server.port)
         parts = Parts(
             web=web,
-            servers=open_grpc(settings, lifecycle, over_grpc),
+            servers=servers,
             runner=runner,
             responder=responder,
             output=backends.transport.output,
