@@ -130,9 +130,9 @@ class Api(Block):
         default=None,
         ge=0,
         le=65_535,
-        description="Port of clients' gRPC: chat at the request handler, the IO side and the single "
-        "process, connections at the gateway and the single process.  0: any free one.  Unset: no "
-        "gRPC.",
+        description="Port of clients' gRPC: chat at the request handler, the IO side and the "
+        "single process, connections at the gateway and the single process.  0: any free one.  "
+        "Unset: no gRPC.",
     )
     grpc_certificate_file: str | None = Field(
         default=None,

@@ -7,10 +7,15 @@ import grpc.aio
 import pytest
 from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
+from typing_extensions import override
 
+from turnline.errors import StoreUnavailableError
 from turnline.gateway.custom import RouteMessage
 from turnline.gateway.rig import BODY, Served, served
 from turnline.gateway.rig_talks import GrpcTalk
+from turnline.protocol.clock import SystemClock
+from turnline.store import Connection
+from turnline.store.memory import MemoryConnectionOptions, MemoryConnectionStore
 from turnline.telemetry import captured_logs
 from turnline.v1 import gateway_service_pb2 as pb
 
@@ -239,3 +244,26 @@ async def test_a_client_that_does_not_read_is_let_go_and_disturbs_no_other() -> 
 
     assert (code, text) == (grpc.StatusCode.ABORTED, "too slow; reconnect and resume")
     assert [record["event"] for record in logs if record["event"] == "connection.slow"] != []
+
+
+class Away(MemoryConnectionStore):
+    """Records nothing."""
+
+    @override
+    async def add(self, connection: Connection) -> None:
+        raise StoreUnavailableError("No answer")
+
+
+async def test_a_store_that_is_away_at_connect_ends_connections_of_both_kinds() -> None:
+    store = Away(MemoryConnectionOptions(), SystemClock())
+    async with served(over="grpc", connections=store) as rig:
+        async with rig.call() as talk:
+            ended = await talk.ended()
+            reason, pause = await details(talk)
+        async with rig.socket() as socket:
+            closed = await socket.close_code()
+        await rig.holds(0)
+
+    assert ended == (grpc.StatusCode.UNAVAILABLE, "No answer")
+    assert (reason, pause) == ("store_unavailable", 1.0)
+    assert closed == (1013, "No answer")

@@ -7,6 +7,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from types import MappingProxyType
 
 from starlette.applications import Starlette
@@ -34,7 +35,7 @@ from turnline.protocol import (
 )
 from turnline.protocol.clock import SystemClock
 from turnline.push import Frame, PushSignals, Routes, UserPush
-from turnline.store import LOCAL_ENDPOINT, StoredReply, StreamItem
+from turnline.store import LOCAL_ENDPOINT, ConnectionStore, StoredReply, StreamItem
 
 Handlers = Mapping[str, RouteHandler]
 
@@ -281,14 +282,20 @@ class Served:
 
 @asynccontextmanager
 async def served(
-    routes: Handlers = MappingProxyType({}), *, over: str = "websocket", **websocket_api: object
+    routes: Handlers = MappingProxyType({}),
+    *,
+    over: str = "websocket",
+    connections: ConnectionStore | None = None,
+    **websocket_api: object,
 ) -> AsyncIterator[Served]:
-    """Serve a gateway over real queues and stores in memory."""
+    """Serve a gateway over real queues and stores in memory, or over a given connection store."""
     settings = Settings.model_validate(
         {"websocket_api": websocket_api, "api": {"host": "127.0.0.1", "grpc_port": 0}}
     )
     stop = asyncio.Event()
     async with open_backends(settings, SystemClock()) as backends, asyncio.TaskGroup() as tasks:
+        if connections is not None:
+            backends = replace(backends, stores=replace(backends.stores, connections=connections))
         rig = Served(settings, backends, routes, over)
         servers: list[Server] = [rig.web, *([rig.grpc] if rig.grpc is not None else ())]
         for server in servers:

@@ -15,7 +15,7 @@ from typing import Any
 import grpc.aio
 from typing_extensions import override
 
-from turnline.errors import NotFoundError, TurnlineError
+from turnline.errors import DrainingError, NotFoundError, TurnlineError
 from turnline.hosting.grpc_errors import end_call
 from turnline.hosting.grpc_server import GrpcService
 from turnline.protocol import Failure, ReplyKey
@@ -53,6 +53,7 @@ _READ_HERE_BYTES = 16_384
 
 # The caller left; nobody reads it, but it is counted.
 _LEFT_STATUS = 499
+_DRAINING_STATUS = DrainingError().meaning.http_status
 
 _MODES = MappingProxyType(
     {
@@ -223,7 +224,8 @@ class GrpcChat(ChatServiceServicer):
         except TurnlineError as error:
             await _end(context, visit, Failure.from_error(error))
         except (asyncio.CancelledError, GeneratorExit):
-            visit.status = _LEFT_STATUS
+            # The server cuts off what outlasts the drain.
+            visit.status = _DRAINING_STATUS if self._parts.waiting.closed else _LEFT_STATUS
             raise
         finally:
             self._counted.answered(visit)

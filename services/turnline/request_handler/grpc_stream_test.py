@@ -27,13 +27,13 @@ from turnline.v1 import chat_service_pb2 as pb
 KEY = ReplyKey("", "r1")
 
 
-async def append(served: Served, attempt: int, *indices: int) -> None:
+async def append(served: Served, attempt: int, *indices: int, content: str = "") -> None:
     """Stream chunks of r1 as a responder would."""
     chunks = [
         Chunk(
             attempt=attempt,
             index=index,
-            event=ChatEvent(type=EventType.TEXT_DELTA, content=f"a{attempt}i{index} "),
+            event=ChatEvent(type=EventType.TEXT_DELTA, content=content or f"a{attempt}i{index} "),
         )
         for index in indices
     ]
@@ -240,3 +240,21 @@ async def test_a_turn_that_has_ended_is_read_to_its_end_while_the_process_closes
 
     assert len(places(got)) == 500
     assert kinds(got)[-1] == "end"
+
+
+async def test_a_reader_who_outlasts_the_drain_is_cut_off_and_counted_as_that() -> None:
+    async with serving(RigOptions(running=False)) as served:
+        await served.stub.Submit(submit(request_id="r1"))
+        for index in range(200):
+            await append(served, 1, index, content="x" * 100_000)
+        call = served.stub.StreamChat(attach("r1"))
+        await read(call, 1)
+        await served.rig.waiting.close()
+        served.draining.set()
+        served.stop.set()
+        await served.closed.wait()
+        refusal = await refused(read(call, 200))
+        rendered = served.rig.metrics.render()[0].decode()
+
+    assert refusal.code is grpc.StatusCode.UNAVAILABLE
+    assert 'requests_total{mode="resume",status="503",surface="grpc"} 1.0' in rendered

@@ -25,6 +25,11 @@ class WaitingRoom:
         """How many wait now."""
         return len(self._calls)
 
+    @property
+    def closed(self) -> bool:
+        """Whether everybody was let go."""
+        return self._closed
+
     async def close(self) -> None:
         """Let everybody go, and nobody wait from here on: no further answer will come."""
         self._closed = True
