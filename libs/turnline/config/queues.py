@@ -485,6 +485,14 @@ class Sqs(Block):
         "refused with 503.  At most 100000: SQS looks no further than 120000 for sessions with "
         "work.  Default 10000: an hour's work of a few runners.",
     )
+    max_messages_per_session: int = Field(
+        default=100,
+        ge=0,
+        le=100_000,
+        description="One session's share of the input queue, messages; more are refused with "
+        "429.  0: all of it.  Kept where sessions are on valkey or redis, since SQS does not count "
+        "them.  Default 100: no person types faster.",
+    )
     max_dead_letters: int = Field(
         default=1000,
         ge=1,

@@ -36,14 +36,6 @@ async def installed(
 
 
 @pytest.fixture
-def unspent(request: pytest.FixtureRequest, installed: Topology) -> None:
-    """Declare where another process does not know that nothing was spent (ADR 0012)."""
-    if installed.served_by.name == "sqs":
-        reason = "on SQS another process takes every delivery for an attempt"
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
-
-
-@pytest.fixture
 def lets_go(installed: Topology) -> None:
     """Skip where a frozen process may be given a turn again and again (ADR 0012)."""
     if installed.served_by.name == "sqs":
@@ -99,7 +91,6 @@ async def test_a_runner_frozen_past_its_lease_is_fenced_and_its_turn_committed_o
     assert session.state == {"answered": ["frozen-1", "frozen-2"]}
 
 
-@pytest.mark.usefixtures("unspent")
 async def test_a_runner_told_to_stop_hands_its_long_turn_back_at_once_and_unspent(
     installed: Topology, caller: RestCaller, tmp_path: Path
 ) -> None:

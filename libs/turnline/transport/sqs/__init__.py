@@ -6,7 +6,11 @@ from turnline.transport.sqs.queue import SqsConsumer, SqsQueue
 from turnline.transport.sqs.transport import SqsTransport, open_transport
 from turnline.transport.sqs.triggered import TriggeredQueue
 
+# It does without, but for a session's share and what other processes handed back.
+NEEDS_BOOKKEEPING = True
+
 __all__ = [
+    "NEEDS_BOOKKEEPING",
     "QueueOptions",
     "SqsConsumer",
     "SqsOptions",

@@ -8,6 +8,7 @@ from typing import Protocol
 from turnline.errors import UndecodableError
 from turnline.protocol import Envelope
 from turnline.telemetry import get_logger
+from turnline.transport.sqs.books import Books
 from turnline.transport.sqs.dead_letters import SqsDeadLetters
 from turnline.transport.sqs.held import Held
 from turnline.transport.sqs.leases import Leases
@@ -33,23 +34,31 @@ class Desk:
     """The ways of a message from SQS's hands to its settlement."""
 
     def __init__(
-        self, *, name: str, intake: Line, leases: Leases, letters: SqsDeadLetters, room: Room
+        self,
+        *,
+        name: str,
+        intake: Line,
+        leases: Leases,
+        letters: SqsDeadLetters,
+        room: Room,
+        books: Books,
     ) -> None:
         self._name = name
         self._intake = intake
         self._leases = leases
         self._letters = letters
         self._room = room
+        self._books = books
 
     async def admit(self, held: Held) -> Envelope | None:
-        """Give the envelope; None: it was none, and is buried.
+        """Give the envelope, its delivery counted; None: it was none, and is buried.
 
         Raises:
             FencedError: its lease is over.
             TransportUnavailableError: SQS did not do its part.
         """
         try:
-            return envelope_of(held.body, held.attributes)
+            envelope = envelope_of(held.body, held.attributes)
         except UndecodableError as error:
             _log.error(
                 "message.undecodable",
@@ -59,11 +68,14 @@ class Desk:
             )
             await self.bury(held, error.message)
             return None
+        held.dedup_id = envelope.dedup_id
+        held.counted = await self._books.begin(held.id)
+        return envelope
 
     async def finish(self, held: Held) -> None:
         """Remove a message for good."""
         await self._leases.end(held)
-        self._gone(held)
+        await self._gone(held)
 
     async def postpone(self, held: Held, seconds: float) -> None:
         """Give it back, spent, for `seconds`."""
@@ -82,12 +94,13 @@ class Desk:
         self._leases.check(held)
         await self._letters.add(held, reason)
         await self._leases.end(held)
-        self._gone(held)
+        await self._gone(held)
 
     async def renew(self, held: Held) -> None:
         """Start its lease anew."""
         await self._leases.renew(held)
 
-    def _gone(self, held: Held) -> None:
+    async def _gone(self, held: Held) -> None:
         self._room.gone()
         self._intake.settled(held)
+        await self._books.finish(held.id, held.dedup_id, held.group)

@@ -5,21 +5,22 @@ import base64
 import itertools
 import secrets
 import time
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 
 from turnline.protocol import SessionKey, digest
 from turnline.protocol.clock import SystemClock
 from turnline.testing.conformance.transport import DEFAULT_BOUNDS, Bounds
-from turnline.transport import Capabilities, Delivery, Queue, Transport
+from turnline.transport import Bookkeeping, Capabilities, Delivery, Queue, Transport
 from turnline.transport.sqs import QueueOptions, SqsOptions, SqsQueue, SqsTransport, provision
 from turnline.transport.sqs.api import SqsApi
-from turnline.transport.sqs.differences import DIFFERENCES
+from turnline.transport.sqs.differences import differences
 from turnline.transport.sqs.wire import CONTENT_TYPE, PROTOBUF, Outgoing, group_of
 
 _NUMBERS = itertools.count()
 CALM_SECONDS = 0.3
+OpenBooks = Callable[[], AbstractAsyncContextManager[Bookkeeping | None]]
 ACCOUNT = "000000000000"
 
 
@@ -81,15 +82,20 @@ class SqsHarness:
 
     Args:
         batch_size: messages one receive call takes.
+        open_books: opens the books that processes share; None: there are none.
     """
 
-    def __init__(self, url: str, *, batch_size: int = 1) -> None:
+    def __init__(
+        self, url: str, *, batch_size: int = 1, open_books: OpenBooks | None = None
+    ) -> None:
         self._url = url
         self._batch_size = batch_size
+        self._open_books = open_books or _no_books
         self.time = RealTime()
         self.patience_seconds = 10.0
         self.capabilities = Capabilities(
-            max_bytes=DEFAULT_BOUNDS.max_bytes, differences=DIFFERENCES
+            max_bytes=DEFAULT_BOUNDS.max_bytes,
+            differences=differences(with_books=open_books is not None),
         )
 
     def open(self, bounds: Bounds) -> AbstractAsyncContextManager[Transport]:
@@ -116,11 +122,19 @@ class SqsHarness:
         async with fresh_queues(self._url) as fresh:
             options = replace(
                 fresh,
+                input=replace(fresh.input, max_per_session=bounds.max_per_session),
                 visibility_timeout=round(bounds.lease_seconds),
                 batch_size=self._batch_size,
                 max_messages=bounds.max_messages,
                 max_bytes=bounds.max_bytes,
                 max_dead_letters=bounds.max_dead_letters,
             )
-            async with SqsTransport(options, SystemClock()) as transport:
+            async with (
+                self._open_books() as books,
+                SqsTransport(options, SystemClock(), books) as transport,
+            ):
                 yield transport
+
+
+def _no_books() -> AbstractAsyncContextManager[Bookkeeping | None]:
+    return nullcontext()

@@ -19,6 +19,8 @@ class Held:
         came_at: by our clock, when it came.
         lease_until: by our clock, when the lease is over at the latest.
         unspent: deliveries before this one that started no attempt, as far as this process knows.
+        counted: which attempt this is by the books of all processes; 0: they do not say.
+        dedup_id: of its envelope; empty: not read yet.
         ceiling: the delivery after which SQS itself gives the message up; 0: unknown.
     """
 
@@ -32,6 +34,8 @@ class Held:
     came_at: float
     lease_until: float
     unspent: int = 0
+    counted: int = 0
+    dedup_id: str = ""
     ceiling: int = 0
 
     @property
@@ -43,4 +47,4 @@ class Held:
         """
         if self.ceiling and self.received >= self.ceiling:
             return self.received
-        return max(1, self.received - self.unspent)
+        return self.counted or max(1, self.received - self.unspent)

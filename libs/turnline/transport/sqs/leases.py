@@ -12,6 +12,7 @@ from turnline.protocol.clock import Clock
 from turnline.transport.background import Background
 from turnline.transport.sqs.api import Received, SqsApi
 from turnline.transport.sqs.batches import Batches
+from turnline.transport.sqs.books import Books
 from turnline.transport.sqs.held import Held
 from turnline.transport.sqs.options import MOST_VISIBLE_SECONDS
 from turnline.transport.sqs.unspent import Unspent
@@ -32,11 +33,19 @@ class Leases:
     """
 
     def __init__(
-        self, *, api: SqsApi, url: str, seconds: int, background: Background, clock: Clock
+        self,
+        *,
+        api: SqsApi,
+        url: str,
+        seconds: int,
+        books: Books,
+        background: Background,
+        clock: Clock,
     ) -> None:
         self.seconds = seconds
         self.ceiling = 0
         self.unspent = Unspent()
+        self._books = books
         self._clock = clock
         self._out: dict[str, Held] = {}
         self._resting: dict[str, float] = {}
@@ -146,6 +155,9 @@ class Leases:
         """Give it back, and have this delivery count for nothing; errors are `give_back`'s."""
         self.check(held)
         # Before the call: the next delivery may be here before its answer.
+        if held.counted:
+            held.counted = 0
+            await self._books.unspend(held.id)
         self.unspent.note(held.id)
         try:
             await self.give_back(held, delay)

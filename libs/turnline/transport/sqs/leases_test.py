@@ -11,6 +11,7 @@ from turnline.testing.clock import FakeClock
 from turnline.testing.servers.aws_front import Answer, AwsFront, error
 from turnline.transport.background import Background
 from turnline.transport.sqs.api import Received, SqsApi
+from turnline.transport.sqs.books import Books
 from turnline.transport.sqs.held import Held
 from turnline.transport.sqs.leases import Leases
 from turnline.transport.sqs.options import QueueOptions, SqsOptions
@@ -60,7 +61,18 @@ async def rig() -> AsyncIterator[Rig]:
         options = SqsOptions(input=queue, output=queue, region="eu-west-1", endpoint_url=front.url)
         api = SqsApi(options.aws, clock, seconds=5.0)
         await api.open()
-        leases = Leases(api=api, url=url, seconds=10, background=background, clock=clock)
+        books = Books(
+            None,
+            queue=url,
+            max_per_group=0,
+            window=1.0,
+            patience=1.0,
+            lease_seconds=10,
+            clock=clock,
+        )
+        leases = Leases(
+            api=api, url=url, seconds=10, books=books, background=background, clock=clock
+        )
         yield Rig(front=front, clock=clock, leases=leases)
         await background.close(1.0)
         await api.close()

@@ -28,12 +28,14 @@ class QueueOptions:
         url: of the FIFO queue; empty: this process does not use it.
         max_receive_count: attempts the application makes; the queue's own ceiling is above it.
         no_of_consumers: readers per process, for the line at start-up.
+        max_per_session: messages of one session that it holds, where books are kept; 0: any number.
     """
 
     name: str
     url: str
     max_receive_count: int = 3
     no_of_consumers: int = 1
+    max_per_session: int = 0
 
     @property
     def queue_name(self) -> str:
@@ -106,6 +108,7 @@ def options_from(settings: Settings) -> SqsOptions:
             url=queues.input.url or "",
             max_receive_count=queues.input.max_receive_count,
             no_of_consumers=queues.input.no_of_consumers,
+            max_per_session=asked.max_messages_per_session,
         ),
         output=QueueOptions(
             name="output",

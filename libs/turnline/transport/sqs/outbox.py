@@ -1,27 +1,34 @@
-"""Puts envelopes on one queue, each once within SQS's five minutes."""
+"""Puts envelopes on one queue, each once within five minutes, and a share of each session."""
 
 import asyncio
 from collections import OrderedDict
 
-from turnline.errors import PayloadTooLargeError
+from turnline.errors import (
+    PayloadTooLargeError,
+    QueueFullError,
+    TransportUnavailableError,
+)
 from turnline.protocol import Envelope
 from turnline.protocol.clock import Clock
 from turnline.protocol.codec import encode
 from turnline.transport.background import Background
 from turnline.transport.sqs.api import SqsApi
+from turnline.transport.sqs.books import Books
 from turnline.transport.sqs.room import Room
 from turnline.transport.sqs.wire import Outgoing, outgoing
 
 # AWS's window, fixed, less a margin: what is a copy by this memory is one for SQS too.
 WINDOW_SECONDS = 290.0
 MAX_REMEMBERED = 100_000
+_FULL_RETRY_SECONDS = 2.0
 
 
 class Outbox:
     """The sending side of one queue.
 
     SQS drops a copy without saying so, so this process remembers what it sent, and says so itself.
-    Of what another one sent, a copy is dropped in silence (ADR 0012).
+    Of what another one sent the books know; without any, such a copy is dropped in silence (ADR
+    0012).
 
     Attributes:
         max_bytes: of the largest envelope, encoded as Protobuf.
@@ -29,13 +36,21 @@ class Outbox:
     """
 
     def __init__(
-        self, *, api: SqsApi, url: str, room: Room, background: Background, clock: Clock
+        self,
+        *,
+        api: SqsApi,
+        url: str,
+        room: Room,
+        books: Books,
+        background: Background,
+        clock: Clock,
     ) -> None:
         self.max_bytes = 0
         self.message_bytes = 0
         self._api = api
         self._url = url
         self._room = room
+        self._books = books
         self._background = background
         self._clock = clock
         self._sending: dict[str, asyncio.Future[bool]] = {}
@@ -50,7 +65,7 @@ class Outbox:
             dedup_id: another one than its own.
 
         Returns:
-            False if this process sent one of its id lately.
+            False if one of its id was sent lately, as far as this process knows.
         """
         message = outgoing(envelope, largest=self.message_bytes, dedup_id=dedup_id)
         # JSON is seldom smaller, so that most need not be encoded twice.
@@ -65,10 +80,34 @@ class Outbox:
         if earlier is not None:
             await asyncio.shield(earlier)
             return False
-        work = self._background.start(self._place(message, name))
+        # Under another id it is no new turn of its session, and no copy.
+        placing = self._place(message, name) if dedup_id else self._take_in(message, name)
+        work = self._background.start(placing)
         self._sending[name] = work
         work.add_done_callback(lambda _: self._sending.pop(name, None))
         return await asyncio.shield(work)
+
+    async def _take_in(self, message: Outgoing, name: str) -> bool:
+        """Place a message that the books admit."""
+        verdict = await self._books.admit(name, message.group)
+        if verdict == "copy":
+            return False
+        if verdict == "pending":
+            raise TransportUnavailableError(
+                "The same message is being sent by another process", retry_after=1.0
+            )
+        if verdict == "group_full":
+            raise QueueFullError(
+                "This session has too many messages waiting",
+                scope="session",
+                retry_after=_FULL_RETRY_SECONDS,
+            )
+        taken = False
+        try:
+            taken = await self._place(message, name)
+        finally:
+            await self._books.sent(name, message.group, taken=taken)
+        return taken
 
     async def _place(self, message: Outgoing, name: str) -> bool:
         await self._room.take()

@@ -10,19 +10,22 @@ from turnline.protocol import Envelope
 from turnline.protocol.clock import Clock
 from turnline.transport.background import Background
 from turnline.transport.held_delivery import HeldDelivery
-from turnline.transport.port import Capabilities, QueueStats
+from turnline.transport.port import Bookkeeping, Capabilities, QueueStats
 from turnline.transport.sqs.api import SqsApi
+from turnline.transport.sqs.books import Books
 from turnline.transport.sqs.dead_letters import SqsDeadLetters
 from turnline.transport.sqs.desk import Desk
-from turnline.transport.sqs.differences import DIFFERENCES
+from turnline.transport.sqs.differences import differences
 from turnline.transport.sqs.facts import QueueFacts
 from turnline.transport.sqs.held import Held
 from turnline.transport.sqs.intake import Admitted, Intake
 from turnline.transport.sqs.leases import Leases
 from turnline.transport.sqs.options import QueueOptions, SqsOptions
-from turnline.transport.sqs.outbox import Outbox
+from turnline.transport.sqs.outbox import WINDOW_SECONDS, Outbox
 from turnline.transport.sqs.room import Room
 from turnline.transport.sqs.triggered import TriggeredQueue
+
+_PATIENCE_MARGIN_SECONDS = 10.0
 
 
 class SqsQueue:
@@ -36,15 +39,31 @@ class SqsQueue:
         api: SqsApi,
         background: Background,
         clock: Clock,
+        books: Bookkeeping | None = None,
     ) -> None:
+        """Wire it; without `books` what others did is not known here."""
         self._options = options
         self._queue = queue
         self._clock = clock
+        self._books = Books(
+            books,
+            queue=queue.url,
+            max_per_group=queue.max_per_session,
+            window=WINDOW_SECONDS,
+            patience=options.request_timeout + _PATIENCE_MARGIN_SECONDS,
+            lease_seconds=options.visibility_timeout,
+            clock=clock,
+        )
         self._room = Room(
             api=api, url=queue.url, name=queue.name, limit=options.max_messages, clock=clock
         )
         self._outbox = Outbox(
-            api=api, url=queue.url, room=self._room, background=background, clock=clock
+            api=api,
+            url=queue.url,
+            room=self._room,
+            books=self._books,
+            background=background,
+            clock=clock,
         )
         self._letters = SqsDeadLetters(
             name=queue.name,
@@ -58,6 +77,7 @@ class SqsQueue:
             api=api,
             url=queue.url,
             seconds=options.visibility_timeout,
+            books=self._books,
             background=background,
             clock=clock,
         )
@@ -75,6 +95,7 @@ class SqsQueue:
             leases=self._leases,
             letters=self._letters,
             room=self._room,
+            books=self._books,
         )
         self._intake.admit = self._desk.admit
 
@@ -87,10 +108,13 @@ class SqsQueue:
     def capabilities(self) -> Capabilities:
         """What SQS can do; see ADR 0012 for what it cannot.
 
-        `release` keeps the attempt for readers of this process; another one takes every delivery
-        for an attempt.
+        Without books `release` keeps the attempt for readers of this process; another one takes
+        every delivery for an attempt.
         """
-        return Capabilities(max_bytes=self._outbox.max_bytes or None, differences=DIFFERENCES)
+        return Capabilities(
+            max_bytes=self._outbox.max_bytes or None,
+            differences=differences(with_books=self._books.kept),
+        )
 
     @property
     def dead_letters(self) -> SqsDeadLetters:
@@ -119,6 +143,7 @@ class SqsQueue:
             leases=self._leases,
             letters=self._letters,
             room=self._room,
+            books=self._books,
         )
 
     async def stats(self) -> QueueStats:

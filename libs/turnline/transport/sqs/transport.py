@@ -10,6 +10,7 @@ from turnline.errors import TransportUnavailableError
 from turnline.protocol.clock import Clock
 from turnline.telemetry import get_logger
 from turnline.transport.background import Background
+from turnline.transport.port import Bookkeeping
 from turnline.transport.sqs import provision
 from turnline.transport.sqs.api import SqsApi, port_error
 from turnline.transport.sqs.options import QueueOptions, SqsOptions, options_from
@@ -24,14 +25,20 @@ class SqsTransport:
     """An input and an output queue on SQS; enter it once.
 
     A process that has the URL of one queue only can use that one.
+
+    Args:
+        bookkeeping: of the input queue, shared with other processes; None: none is.
     """
 
-    def __init__(self, options: SqsOptions, clock: Clock) -> None:
+    def __init__(
+        self, options: SqsOptions, clock: Clock, bookkeeping: Bookkeeping | None = None
+    ) -> None:
         self._options = options
         self._api = SqsApi(options.aws, clock, seconds=options.request_timeout)
         self._background = Background()
-        self._input = self._queue(options.input, clock)
-        self._output = self._queue(options.output, clock)
+        self._input = self._queue(options.input, clock, bookkeeping)
+        # An answer may be pushed again without harm, so that its count is not worth the calls.
+        self._output = self._queue(options.output, clock, None)
         self._parts = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -71,13 +78,14 @@ class SqsTransport:
             if error.fault is not AwsFault.DENIED:
                 raise port_error(error) from error
 
-    def _queue(self, queue: QueueOptions, clock: Clock) -> SqsQueue:
+    def _queue(self, queue: QueueOptions, clock: Clock, books: Bookkeeping | None) -> SqsQueue:
         return SqsQueue(
             queue=queue,
             options=self._options,
             api=self._api,
             background=self._background,
             clock=clock,
+            books=books,
         )
 
     def _used(self) -> tuple[SqsQueue, ...]:
@@ -119,6 +127,12 @@ class SqsTransport:
             )
 
 
-def open_transport(settings: Settings, clock: Clock) -> SqsTransport:
-    """Make the transport that `execution.queues.sqs` describes; enter it to connect."""
-    return SqsTransport(options_from(settings), clock)
+def open_transport(
+    settings: Settings, clock: Clock, bookkeeping: Bookkeeping | None = None
+) -> SqsTransport:
+    """Make the transport that `execution.queues.sqs` describes; enter it to connect.
+
+    Args:
+        bookkeeping: counts and ids shared with other processes; None: SQS's own have to do.
+    """
+    return SqsTransport(options_from(settings), clock, bookkeeping)

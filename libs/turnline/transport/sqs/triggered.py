@@ -17,6 +17,7 @@ from turnline.protocol import Envelope
 from turnline.transport.held_delivery import HeldDelivery
 from turnline.transport.port import Capabilities, DeadLetters, Queue, QueueStats
 from turnline.transport.sqs.api import Received
+from turnline.transport.sqs.books import Books
 from turnline.transport.sqs.dead_letters import SqsDeadLetters
 from turnline.transport.sqs.desk import Desk
 from turnline.transport.sqs.followers import Followers
@@ -46,6 +47,7 @@ class TriggeredQueue:
         leases: Leases,
         letters: SqsDeadLetters,
         room: Room,
+        books: Books,
     ) -> None:
         """Take a batch.
 
@@ -63,7 +65,8 @@ class TriggeredQueue:
         self._leases = leases
         self._followers = Followers(leases)
         self._desk = _TriggeredDesk(
-            self, Desk(name=name, intake=self, leases=leases, letters=letters, room=room)
+            self,
+            Desk(name=name, intake=self, leases=leases, letters=letters, room=room, books=books),
         )
         self._shortening = asyncio.Lock()
         self._is_short = False
