@@ -29,6 +29,8 @@ _log = get_logger("hosting")
 # watchers of the health to go.
 _LAST_WORD_SECONDS = 0.25
 
+_MAX_METADATA_BYTES = 32_768
+
 # A text, because the library's class takes no types when the code runs.
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -143,6 +145,8 @@ def _channel_options(options: GrpcOptions) -> list[tuple[str, int]]:
         # Or two processes would share the port, and each get some of the calls.
         ("grpc.so_reuseport", 0),
         ("grpc.max_receive_message_length", options.max_message_bytes),
+        # Room for a token with many claims, as HTTP servers have.
+        ("grpc.max_metadata_size", _MAX_METADATA_BYTES),
         ("grpc.keepalive_time_ms", ping),
         ("grpc.keepalive_timeout_ms", ping),
         ("grpc.keepalive_permit_without_calls", 1),

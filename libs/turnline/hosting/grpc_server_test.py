@@ -178,6 +178,17 @@ async def test_a_stream_can_be_refused_before_it_begins() -> None:
     assert not words.said.is_set()
 
 
+async def test_a_long_token_is_taken() -> None:
+    words = Words()
+    words.go_on.set()
+    async with served(words) as (channel, _):
+        method: grpc.aio.UnaryStreamMultiCallable[bytes, bytes]
+        method = channel.unary_stream(f"/{NAME}/Stream")
+        call = method(b"", metadata=(("authorization", "x" * 24_000),))
+
+        assert (await told(call))[1] is grpc.StatusCode.OK
+
+
 async def test_a_method_nobody_serves_is_unimplemented() -> None:
     async with served(Words(), closed=True) as (channel, _):
         error = await failed(channel, "/tests.Others/Any")
@@ -257,6 +268,24 @@ async def test_a_stream_nobody_reads_does_not_hold_up_the_end() -> None:
         _, code = await told(call)
 
     assert code is grpc.StatusCode.UNAVAILABLE
+
+
+async def test_a_reader_that_was_let_go_does_not_hold_up_the_end() -> None:
+    words, stop = Words(), asyncio.Event()
+    server = GrpcServer(
+        [GrpcService(name=NAME, register=words.register)],
+        options(send_seconds=0.3, close_seconds=15.0),
+    )
+    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(server.run(stop))
+        await server.started.wait()
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+            call = streamed(channel, b"", name="Flood")
+            await words.ended.wait()
+            stop.set()
+            async with asyncio.timeout(5):
+                await asyncio.wait([running])
+            call.cancel()
 
 
 # --- what stands beside the services --------------------------------------------------------------

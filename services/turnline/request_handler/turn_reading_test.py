@@ -22,10 +22,12 @@ class Source:
         closed: whether it was closed.
     """
 
-    def __init__(self, chunks: int, *, ends: bool = True, fails: bool = False) -> None:
+    def __init__(
+        self, chunks: int, *, ends: bool = True, fails: bool = False, waits: bool = False
+    ) -> None:
         self.taken = 0
         self.closed = False
-        self._chunks, self._ends, self._fails = chunks, ends, fails
+        self._chunks, self._ends, self._fails, self._waits = chunks, ends, fails, waits
 
     async def stream(self) -> AsyncIterator[StreamItem]:
         try:
@@ -33,6 +35,8 @@ class Source:
                 self.taken += 1
                 event = ChatEvent(type=EventType.TEXT_DELTA, content="t")
                 yield Chunk(attempt=1, index=index, event=event)
+            if self._waits:
+                await asyncio.Event().wait()
             if self._fails:
                 raise StoreUnavailableError("away")
             if self._ends:
@@ -99,3 +103,15 @@ async def test_when_the_room_closes_what_is_there_is_given_and_then_the_reader_s
 
     assert len(rest) == 20
     assert isinstance(rest[-1], StoredReply)
+
+
+async def test_a_reader_who_comes_back_to_a_closed_room_is_sent_away_soon() -> None:
+    source, waiting = Source(1, ends=False, waits=True), WaitingRoom()
+    async with aclosing(reading_of(source, waiting).items()) as items:
+        await anext(items)
+        await waiting.close()
+        async with asyncio.timeout(2):
+            last = await anext(items)
+
+    assert isinstance(last, Failure)
+    assert last.code == "draining"
