@@ -1,6 +1,7 @@
 """What the tests of both examples share: an example that runs, asked in every client mode."""
 
 import asyncio
+import json
 import os
 import shlex
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+from websockets.asyncio.client import connect
 
 from aws_local.client import MODES, Access, ask, result_in
 from aws_local.command import MISSING, PROMPT
@@ -38,6 +40,7 @@ async def check_that_it_answers_and_ends(folder: Path, scratch: Path, *, process
         )
         pieces = {mode: await pieces_of(access, mode) for mode in MODES}
         printed = [await sent(said[mode], access) for mode in ("rest_sync", "rest_async")]
+        status = await status_over(access)
         children = psutil.Process(process.pid).children(recursive=True)
         code = await ended(process, signal.SIGINT)
 
@@ -45,6 +48,7 @@ async def check_that_it_answers_and_ends(folder: Path, scratch: Path, *, process
     assert [mode for mode, each in pieces.items() if len(each) > 1] == ["sse", "stream"]
     assert "runner" in result_in(printed[0])
     assert printed[1].json()["status"] == "ACCEPTED"
+    assert (status["up"], status["who"]) == (True, "you")
     assert code == 0
     assert len(children) >= processes
     assert left_of(children, scratch) == []
@@ -145,6 +149,14 @@ async def pieces_of(access: Access, mode: str) -> list[str]:
     pieces: list[str] = []
     await ask(access, mode, PROMPT, pieces.append)
     return pieces
+
+
+async def status_over(access: Access) -> dict[str, object]:
+    """Ask on the application's own route."""
+    async with connect(f"{access.websocket_url}?token={access.token}") as socket:
+        await socket.send('{"route": "status"}')
+        answer: dict[str, object] = json.loads(await socket.recv())
+        return answer
 
 
 async def sent(line: str, access: Access) -> httpx.Response:

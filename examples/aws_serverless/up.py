@@ -17,7 +17,7 @@ from aws_local.command import main
 from aws_local.emulators import Emulators, installation_on
 from aws_local.environments import TURN_TIMEOUT, environments
 from aws_local.provisioning import provision
-from turnline.testing.servers.http_api import ROUTES, HttpApi
+from turnline.testing.servers.http_api import HttpApi
 from turnline.testing.servers.lambda_runtime import LambdaFunction
 from turnline.testing.servers.websocket_api import WebSocketApi
 
@@ -70,7 +70,7 @@ async def rest(emulators: Emulators, more: Mapping[str, str], package: Path) -> 
         ) as responder,
         made.mapped(made.input_url, runner.invoke, batch_size=RUNNER_BATCH),
         made.mapped(made.output_url, responder.invoke, batch_size=RESPONSE_BATCH),
-        HttpApi(handler.invoke, routes=[*ROUTES, "GET /app"]) as api,
+        HttpApi(handler.invoke) as api,
     ):
         await warm(handler, runner, responder)
         yield api.url

@@ -7,6 +7,7 @@ https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -16,6 +17,7 @@ from botocore.exceptions import ClientError  # pants: no-infer-dep
 from turnline.awssdk import AwsOptions, open_client
 
 _POLL_SECONDS = 1
+_KEPT = 1000
 _REGION = "eu-west-1"
 
 Invoke = Callable[[Mapping[str, Any]], Awaitable[Any]]
@@ -31,7 +33,7 @@ class EventSource:
         concurrency: invocations at once.
 
     Attributes:
-        events: every event that was handed over, in order.
+        events: what was handed over, in order; here as below, the last thousand.
         failed: `messageId`s that stayed, by invocation that answered.
         broken: what invocations raised.
     """
@@ -50,9 +52,9 @@ class EventSource:
         self._invoke = invoke
         self._batch_size = batch_size
         self._concurrency = concurrency
-        self.events: list[Mapping[str, Any]] = []
-        self.failed: list[list[str]] = []
-        self.broken: list[Exception] = []
+        self.events: deque[Mapping[str, Any]] = deque(maxlen=_KEPT)
+        self.failed: deque[list[str]] = deque(maxlen=_KEPT)
+        self.broken: deque[Exception] = deque(maxlen=_KEPT)
 
     @asynccontextmanager
     async def polling(self) -> AsyncIterator[None]:
