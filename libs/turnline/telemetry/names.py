@@ -231,7 +231,7 @@ EVENTS: tuple[EventSpec, ...] = (
     _event("push.stale_connection", "A pod no longer holds a socket; it is forgotten."),
     _event("push.unreachable", "A pod did not take frames.", "reason"),
     _event("watcher.failed", "A background watch raised; it is not restarted."),
-    _event("tracing.unflushed", "Spans were not exported before shutdown.", "seconds"),
+    _event("tracing.unflushed", "Spans were not exported in time; some may be lost.", "seconds"),
     _event("library.message", "A line of a library or of an agent.", "logger", "message"),
 )
 

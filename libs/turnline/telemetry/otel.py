@@ -7,7 +7,7 @@ is OpenTelemetry's.
 
 import asyncio
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from types import TracebackType
 from typing import Self
@@ -63,6 +63,7 @@ class SdkTracing:
                 endpoint=_traces_url(otlp_endpoint), timeout=_EXPORT_SECONDS
             )
         self._strict = strict
+        self._flusher: threading.Thread | None = None
         self._provider = TracerProvider(
             resource=Resource.create({SERVICE_NAME: service_name}),
             sampler=ParentBased(TraceIdRatioBased(sample_ratio)),
@@ -89,19 +90,29 @@ class SdkTracing:
         """See `traces.Tracing.current`."""
         return _trace_context(otel_context.get_current())
 
+    async def flush(self, *, seconds: float) -> bool:
+        """See `traces.Tracing.flush`."""
+        if self._flusher is not None and self._flusher.is_alive():
+            return False
+        return await self._flushed(self._provider.force_flush, seconds)
+
     async def shutdown(self, *, seconds: float) -> bool:
         """See `traces.Tracing.shutdown`."""
+        return await self._flushed(self._provider.shutdown, seconds)
+
+    async def _flushed(self, work: Callable[[], object], seconds: float) -> bool:
         flushed = asyncio.Event()
         loop = asyncio.get_running_loop()
 
         def flush() -> None:
-            self._provider.shutdown()
+            work()
             # The loop may be closed by the time a slow collector answers.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(flushed.set)
 
         # A daemon thread, for the process must be able to exit while the collector hangs.
-        threading.Thread(target=flush, name="turnline-trace-flush", daemon=True).start()
+        self._flusher = threading.Thread(target=flush, name="turnline-trace-flush", daemon=True)
+        self._flusher.start()
         try:
             async with asyncio.timeout(seconds):
                 await flushed.wait()

@@ -87,6 +87,14 @@ class Tracing(Protocol):
         """The context of the span that is current here; empty outside of all spans."""
         ...
 
+    async def flush(self, *, seconds: float) -> bool:
+        """Export what has ended by now, within so many seconds; False if that was not all.
+
+        For whoever may not run on by itself afterwards.  While an earlier call still waits for a
+        collector that hangs, this returns at once.
+        """
+        ...
+
     async def shutdown(self, *, seconds: float) -> bool:
         """Export what is left, within so many seconds; False if that was not all.
 
@@ -171,6 +179,9 @@ class _Off:
 
     def current(self) -> TraceContext:
         return _handed_on.get()
+
+    async def flush(self, *, seconds: float) -> bool:
+        return True
 
     async def shutdown(self, *, seconds: float) -> bool:
         del seconds  # Nothing is left to export.

@@ -237,6 +237,39 @@ async def test_a_collector_that_hangs_does_not_hold_up_the_end() -> None:
     assert [record["event"] for record in records] == ["tracing.unflushed"]
 
 
+async def test_spans_that_ended_are_sent_when_asked_for_and_later_ones_are_still_taken() -> None:
+    exporter = InMemorySpanExporter()
+    tracing = configure_tracing(None, "test", exporter)
+    counts = []
+
+    for _ in range(2):
+        with tracing.start_span(names.REQUEST):
+            pass
+        assert await tracing.flush(seconds=10)
+        counts.append(len(exporter.get_finished_spans()))
+
+    assert counts == [1, 2]
+    await tracing.shutdown(seconds=10)
+
+
+async def test_a_collector_that_hangs_is_waited_for_once_and_told_once() -> None:
+    exporter = _HangingExporter()
+    tracing = configure_tracing(None, "test", exporter)
+    with tracing.start_span(names.REQUEST):
+        pass
+
+    with captured_logs() as records:
+        first = await tracing.flush(seconds=0.01)
+        began = time.monotonic()
+        second = await tracing.flush(seconds=60)
+    waited = time.monotonic() - began
+    exporter.answer.set()
+
+    assert (first, second) == (False, False)
+    assert waited < 10
+    assert [record["event"] for record in records] == ["tracing.unflushed"]
+
+
 class _Collector(HTTPServer):
     """Keeps what it is sent."""
 
@@ -287,7 +320,10 @@ def test_without_an_endpoint_a_clients_context_is_handed_on() -> None:
 
 
 async def test_without_an_endpoint_there_is_nothing_to_flush() -> None:
-    assert await configure_tracing("", "test").shutdown(seconds=0)
+    tracing = configure_tracing("", "test")
+
+    assert await tracing.flush(seconds=0)
+    assert await tracing.shutdown(seconds=0)
 
 
 def test_a_span_that_is_not_recorded_costs_next_to_nothing() -> None:

@@ -8,6 +8,7 @@ from turnline.agent import AgentRegistry, default_registry
 from turnline.aws.batches import run_input
 from turnline.aws.checks import read_settings_for
 from turnline.aws.environment import AtInit, Event, Invocation
+from turnline.aws.spans import sending_spans
 from turnline.config import Settings, Topology
 from turnline.hosting import LeaseKeeper, open_backends
 from turnline.protocol.clock import SystemClock
@@ -46,7 +47,7 @@ class ServerlessAgentRunner:
 
             async with asyncio.TaskGroup() as tasks:
                 keeping = tasks.create_task(keeper.run())
-                yield invoke
+                yield sending_spans(invoke, backends.tracing)
                 keeping.cancel()
 
     @classmethod

@@ -16,6 +16,7 @@ from turnline.aws.http_app import answer_with
 from turnline.aws.http_events import HttpAnswer, HttpRequest, read_request
 from turnline.aws.identities import CHECKED_HEADER, CheckedByGateway, checked
 from turnline.aws.never_arrived import in_routers_words
+from turnline.aws.spans import sending_spans
 from turnline.config import Settings, Topology
 from turnline.errors import TurnDeadlineExceededError, TurnlineError
 from turnline.frontdoor import error_response, json_response, web_app
@@ -84,7 +85,8 @@ class Lambda:
             lifecycle = Lifecycle()
             lifecycle.ready()
             process = Standalone(settings=settings, lifecycle=lifecycle, backends=backends)
-            yield Router(Apps(process, validator), cls._custom)
+            router = Router(Apps(process, validator), cls._custom)
+            yield sending_spans(router, backends.tracing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from turnline.aws.batches import run_output
 from turnline.aws.checks import WEBSOCKET_MODES, read_settings_for, without_inbox
 from turnline.aws.environment import AtInit, Event, Invocation
 from turnline.aws.gateway_push import open_gateway_push
+from turnline.aws.spans import sending_spans
 from turnline.config import Topology
 from turnline.hosting import LeaseKeeper, open_backends
 from turnline.protocol.clock import SystemClock
@@ -52,5 +53,5 @@ class ResponseHandler:
                 )
 
             keeping = tasks.create_task(keeper.run())
-            yield invoke
+            yield sending_spans(invoke, backends.tracing)
             keeping.cancel()

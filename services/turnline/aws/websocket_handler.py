@@ -18,6 +18,7 @@ from turnline.aws.direct_lambda import open_direct
 from turnline.aws.environment import AtInit, Event, Invocation
 from turnline.aws.socket_wiring import socket_desk
 from turnline.aws.sockets import SocketDesk
+from turnline.aws.spans import sending_spans
 from turnline.aws.websocket_events import (
     CONNECT,
     DISCONNECT,
@@ -78,7 +79,7 @@ class WebsocketConnectionHandler:
             open_backends(settings, SystemClock(), part=part) as backends,
             _opened(settings, backends, validator) as handle,
         ):
-            yield handle
+            yield sending_spans(handle, backends.tracing)
 
 
 @asynccontextmanager
