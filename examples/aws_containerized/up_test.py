@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from aws_local.checks import (
+    check_that_a_dead_container_ends_it,
     check_that_it_answers_and_ends,
     check_that_it_may_be_ended_at_once,
     check_that_it_may_be_ended_while_it_starts,
@@ -12,6 +15,7 @@ from aws_local.checks import (
 HERE = Path(__file__).absolute().parent
 
 
+@pytest.mark.timeout(200)
 async def test_it_answers_in_every_client_mode_and_leaves_nothing_behind(tmp_path: Path) -> None:
     # Five containers, ElasticMQ and moto.
     await check_that_it_answers_and_ends(HERE, tmp_path, processes=7)
@@ -27,3 +31,7 @@ async def test_told_to_stop_while_it_starts_it_leaves_nothing_behind(tmp_path: P
 
 async def test_told_to_stop_at_once_it_starts_nothing(tmp_path: Path) -> None:
     await check_that_it_may_be_ended_at_once(HERE, tmp_path)
+
+
+async def test_a_container_that_dies_ends_it_all(tmp_path: Path) -> None:
+    await check_that_a_dead_container_ends_it(HERE, tmp_path)

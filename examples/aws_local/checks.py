@@ -94,6 +94,22 @@ async def check_that_it_may_be_ended_while_it_starts(folder: Path, scratch: Path
     assert left_of(children, scratch) == []
 
 
+async def check_that_a_dead_container_ends_it(folder: Path, scratch: Path) -> None:
+    """Kill one of its containers: it says so, ends the others, and fails."""
+    async with started(folder, scratch) as process:
+        await said_by(process)
+        children = psutil.Process(process.pid).children(recursive=True)
+        runner = next(child for child in children if "agent_runner" in " ".join(child.cmdline()))
+        runner.kill()
+        async with asyncio.timeout(END_SECONDS):
+            code = await process.wait()
+        told = await stderr_of(process)
+
+    assert code == 1
+    assert "agent_runner.py ended with -9" in told
+    assert left_of(children, scratch) == []
+
+
 @asynccontextmanager
 async def started(
     folder: Path, scratch: Path, *arguments: str

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from aws_local.checks import (
     check_that_it_answers_and_ends,
     check_that_it_may_be_ended_at_once,
@@ -12,6 +14,7 @@ from aws_local.checks import (
 HERE = Path(__file__).absolute().parent
 
 
+@pytest.mark.timeout(200)
 async def test_it_answers_in_every_client_mode_and_leaves_nothing_behind(tmp_path: Path) -> None:
     # Seven functions, ElasticMQ and moto.
     await check_that_it_answers_and_ends(HERE, tmp_path, processes=9)
