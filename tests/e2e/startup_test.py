@@ -174,3 +174,17 @@ async def test_sync_agents_get_as_many_threads_as_are_set(tmp_path: Path) -> Non
 
     assert blocked.status_code == 504
     assert other.status_code in (500, 504)
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["gateway.main", "pipeline.entry", "request_handler.main", "responder.main", "runner.main"],
+)
+async def test_a_process_without_a_grpc_port_does_not_even_load_grpc(
+    tmp_path: Path, module: str
+) -> None:
+    code = f"import sys, turnline.{module}; sys.exit('grpc' in sys.modules)"
+
+    ended = await run(tmp_path, "-c", code)
+
+    assert ended.code == 0, ended.stderr

@@ -176,15 +176,6 @@ def run_python(code: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_without_the_port_grpc_is_not_even_loaded() -> None:
-    run = run_python(
-        "import sys, turnline.request_handler.main, turnline.pipeline.entry; "
-        "sys.exit('grpc' in sys.modules)"
-    )
-
-    assert run.returncode == 0, run.stderr
-
-
 def test_where_grpc_is_not_installed_the_port_is_a_fault_of_the_settings() -> None:
     run = run_python(
         "import sys; sys.modules['grpc'] = None; "
