@@ -10,9 +10,9 @@ from turnline.store.dynamodb.items import EXPIRY
 
 if TYPE_CHECKING:
     from types_aiobotocore_dynamodb.client import DynamoDBClient  # pants: no-infer-dep
-    from types_aiobotocore_dynamodb.type_defs import (  # pants: no-infer-dep
-        PointInTimeRecoverySpecificationTypeDef,
-        TimeToLiveSpecificationTypeDef,
+    from types_aiobotocore_dynamodb.type_defs import (
+        PointInTimeRecoverySpecificationTypeDef,  # pants: no-infer-dep
+        TimeToLiveSpecificationTypeDef,  # pants: no-infer-dep
     )
 
 _CALL_SECONDS = 10.0
