@@ -1,6 +1,7 @@
 """Connections over gRPC: what differs from a WebSocket is how they begin and how they end."""
 
 import asyncio
+from contextlib import AsyncExitStack
 from typing import Any
 
 import grpc.aio
@@ -88,6 +89,23 @@ async def test_no_connection_is_opened_while_draining() -> None:
             reason, pause = await details(talk)
 
     assert (code, reason, pause) == (grpc.StatusCode.UNAVAILABLE, "draining", 1.0)
+
+
+async def test_connections_opened_at_once_are_each_their_own_users() -> None:
+    async with served(over="grpc") as rig, AsyncExitStack() as stack:
+        talks = {
+            f"u{number}": await stack.enter_async_context(rig.call(f"u{number}"))
+            for number in range(10)
+        }
+        async with asyncio.TaskGroup() as tasks:
+            queued = {
+                user: tasks.create_task(talk.ask(request_id="r", body=BODY))
+                for user, talk in talks.items()
+            }
+
+    assert {user: task.result()["user_id"] for user, task in queued.items()} == {
+        user: user for user in talks
+    }
 
 
 # --- what goes over them --------------------------------------------------------------------------

@@ -219,6 +219,26 @@ async def test_two_users_may_use_one_name() -> None:
             assert answer.end.reply.result == f"echo: {prompt}"
 
 
+async def test_callers_at_once_are_each_their_own_user() -> None:
+    users = [f"u{number}" for number in range(20)]
+    async with serving(SCOPED) as served, asyncio.TaskGroup() as tasks:
+
+        async def ask(user: str) -> str:
+            metadata = (("authorization", f"Bearer user-{user}"),)
+            answer = await served.stub.Chat(chat(user, request_id="r1"), metadata=metadata)
+            return answer.end.reply.result
+
+        asked = {user: tasks.create_task(ask(user)) for user in users}
+
+    assert {user: task.result() for user, task in asked.items()} == {
+        user: f"echo: {user}" for user in users
+    }
+    scopes = {envelope.scope: envelope.payload for envelope in served.rig.envelopes}
+    assert {scope: getattr(payload, "prompt", "") for scope, payload in scopes.items()} == {
+        user: user for user in users
+    }
+
+
 # --- callers who go -------------------------------------------------------------------------------
 
 
