@@ -14,12 +14,11 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
-from websockets.asyncio.client import connect
 
 from aws_local.client import MODES, Access, ask, result_in
 from aws_local.command import MISSING, PROMPT
 
-START_SECONDS = 100.0
+START_SECONDS = 150.0
 END_SECONDS = 60.0
 # Processes that hear of the end at the same time as the command does, and are a little later.
 GONE_SECONDS = 10.0
@@ -169,7 +168,7 @@ async def pieces_of(access: Access, mode: str) -> list[str]:
 
 async def status_over(access: Access) -> dict[str, object]:
     """Ask on the application's own route."""
-    async with connect(f"{access.websocket_url}?token={access.token}") as socket:
+    async with access.socket() as socket:
         await socket.send('{"route": "status"}')
         answer: dict[str, object] = json.loads(await socket.recv())
         return answer

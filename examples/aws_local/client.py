@@ -17,6 +17,8 @@ from websockets.asyncio.client import connect
 
 CHAT = "/api/v1/chat"
 ANSWER_SECONDS = 90.0
+# API Gateway waits 29 for what lets a socket in, which may be a function that is cold.
+OPEN_SECONDS = 30.0
 
 Show = Callable[[str], None]
 
@@ -40,6 +42,10 @@ class Access:
             headers={"authorization": f"Bearer {self.token}"},
             timeout=ANSWER_SECONDS,
         )
+
+    def socket(self) -> connect:
+        url = f"{self.websocket_url}?token={self.token}"
+        return connect(url, open_timeout=OPEN_SECONDS)
 
 
 async def rest_sync(access: Access, body: dict[str, str], show: Show) -> None:
@@ -131,7 +137,7 @@ def show_piece(frame: dict[str, object], show: Show) -> None:
 
 async def _over_socket(access: Access, body: dict[str, str], show: Show, *, stream: bool) -> None:
     frame = {"route": "chat", "request_id": str(uuid.uuid4()), "stream": stream, "body": body}
-    async with connect(f"{access.websocket_url}?token={access.token}") as socket:
+    async with access.socket() as socket:
         await socket.send(json.dumps(frame))
         while True:
             got = json.loads(await socket.recv())
