@@ -186,10 +186,10 @@ class TurnHandler:
                 return await self._publish(delivery.envelope, outcome)
             case GaveUp(error=error):
                 await self._abandon(claim)
-                return await self._give_up(delivery, error)
+                return await self._give_up(delivery, error, claimed=claim.attempt)
             case TryAgain():
                 await self._abandon(claim)
-                return await self._again(delivery, result, give_up_at)
+                return await self._again(delivery, claim, result, give_up_at)
             case _:
                 assert_never(result)
 
@@ -232,14 +232,14 @@ class TurnHandler:
         _log.info("turn.committed", status_code=outcome.status_code, chunks=outcome.chunk_count)
 
     async def _again(
-        self, delivery: Delivery, result: TryAgain, give_up_at: float
+        self, delivery: Delivery, claim: Claim, result: TryAgain, give_up_at: float
     ) -> Settlement | None:
         if not result.spends_attempt:
             self._signals.result("throttled")
             self._signals.retry("throttled")
             return None
         if delivery.attempt >= self._options.max_attempts:
-            return await self._give_up(delivery, self._exhausted())
+            return await self._give_up(delivery, self._exhausted(), claimed=claim.attempt)
         self._signals.result("retry")
         self._signals.retry("agent")
         left = _seconds_until(give_up_at)
@@ -323,14 +323,23 @@ class TurnHandler:
                 envelope, replace(outcome, payload=failure, status_code=failure.status_code)
             )
 
-    async def _give_up(self, delivery: Delivery, error: TurnlineError) -> Settlement:
-        """Answer with a failure and keep the message as a dead letter."""
+    async def _give_up(
+        self, delivery: Delivery, error: TurnlineError, *, claimed: int = 0
+    ) -> Settlement:
+        """Answer with a failure and keep the message as a dead letter.
+
+        Args:
+            claimed: the attempt that the claim counts and its pieces named, which is above the
+                delivery's where some were handed back unspent; 0: there was no claim.
+        """
         failure = Failure.from_error(error)
         _log.error("turn.failed", code=failure.code)
         self._signals.result("gave_up")
         self._signals.gave_up(error.code)
         try:
-            await self._publisher.failure(delivery.envelope, failure, attempt=delivery.attempt)
+            await self._publisher.failure(
+                delivery.envelope, failure, attempt=max(delivery.attempt, claimed)
+            )
         except (TransportUnavailableError, QueueFullError):
             return Release()
         return Bury(f"{failure.code}: {failure.message}", error.code)

@@ -175,6 +175,21 @@ async def test_an_agent_nobody_registered_is_an_answer_and_no_retry() -> None:
     assert (answer.payload.code, answer.status_code) == (Code.UNKNOWN_AGENT, 400)
 
 
+async def test_a_failure_stands_behind_the_pieces_of_all_attempts() -> None:
+    late = replace(REQUEST, deadline=SystemClock().time() - 1.0)
+    async with a_rig() as rig:
+        for _ in range(4):
+            begun = await rig.sessions.begin_turn(REQUEST.session_key, "r", lease=5.0)
+            assert isinstance(begun, New)
+            await rig.sessions.abandon_turn(begun.claim)
+        with captured_logs():
+            settlement = await rig.handle(late)
+        (answer,) = await rig.published()
+
+    assert isinstance(settlement, Bury)
+    assert (answer.attempt, answer.status_code) == (5, 504)
+
+
 async def test_what_is_no_request_is_buried() -> None:
     async with a_rig() as rig:
         settlement = await rig.handle(replace(REQUEST, payload=ChatReply(result="no")))
