@@ -15,13 +15,13 @@ variable "execution_mode" {
 }
 
 variable "queue_mode" {
-  description = "The guide's key. Turnline always works through queues."
+  description = "The guide's key. Always true here: what runs agents where frames arrive (direct mode) has no queues to make."
   type        = bool
   default     = true
 
   validation {
     condition     = var.queue_mode
-    error_message = "queue_mode is true: there is no way around the queues."
+    error_message = "queue_mode is true: direct mode is deployed without this module; see services/turnline/aws/README.md."
   }
 }
 
