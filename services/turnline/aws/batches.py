@@ -6,13 +6,13 @@ than the invocation.  Knows no agent and no store.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import replace
 
 from turnline.aws.environment import Event
+from turnline.aws.forwarding import TransportOver
 from turnline.errors import ConfigurationError
 from turnline.hosting import Backends, ConsumeLoop
-from turnline.transport import Queue, Transport
+from turnline.transport import Queue
 from turnline.transport.sqs import SqsQueue, TriggeredQueue
 
 MakeLoop = Callable[[Backends], ConsumeLoop]
@@ -24,36 +24,21 @@ _RESERVED_SHARE = 0.3
 _SETTLED_SECONDS = 0.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OneBatch:
-    """A transport of which one queue is a batch; opened and closed elsewhere."""
-
-    input: Queue
-    output: Queue
-    whole: Transport
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        """Nothing to close."""
-
-    async def check(self) -> None:
-        """Return if the broker answers now."""
-        await self.whole.check()
-
-
 async def run_input(backends: Backends, event: Event, seconds: float, make: MakeLoop) -> Event:
     """Work on a batch of turns; give what AWS is to deliver again (`batchItemFailures`)."""
     batch = _sqs(backends.transport.input).triggered(event["Records"])
-    transport = OneBatch(input=batch, output=backends.transport.output, whole=backends.transport)
+    transport = TransportOver(
+        input=batch, output=backends.transport.output, whole=backends.transport
+    )
     return await _run(batch, make(replace(backends, transport=transport)), seconds)
 
 
 async def run_output(backends: Backends, event: Event, seconds: float, make: MakeLoop) -> Event:
     """Work on a batch of answers; as `run_input`."""
     batch = _sqs(backends.transport.output).triggered(event["Records"])
-    transport = OneBatch(input=backends.transport.input, output=batch, whole=backends.transport)
+    transport = TransportOver(
+        input=backends.transport.input, output=batch, whole=backends.transport
+    )
     return await _run(batch, make(replace(backends, transport=transport)), seconds)
 
 

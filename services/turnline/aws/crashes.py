@@ -7,22 +7,15 @@ and what its other readers work on need not be lost.
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Self
 
+from typing_extensions import override
+
+from turnline.aws.forwarding import QueueOver, TransportOver
 from turnline.errors import Code, TransportUnavailableError
 from turnline.hosting import Lifecycle
-from turnline.protocol import Envelope
 from turnline.telemetry import get_logger
-from turnline.transport import (
-    Capabilities,
-    Consumer,
-    DeadLetters,
-    Delivery,
-    Queue,
-    QueueStats,
-    Transport,
-)
+from turnline.transport import Consumer, Delivery, Queue, Transport
 
 _log = get_logger("aws")
 
@@ -41,33 +34,16 @@ class Crashes:
         self._lifecycle.drain()
 
 
-class GuardedQueue:
+class GuardedQueue(QueueOver):
     """A queue whose readers, when they break, drain the process instead of ending it at once."""
 
     def __init__(self, queue: Queue, name: str, crashes: Crashes) -> None:
         """Wire it; `name` is `input` or `output`, for logs."""
-        self._queue = queue
+        super().__init__(queue)
         self._name = name
         self._crashes = crashes
 
-    @property
-    def capabilities(self) -> Capabilities:
-        """What the queue can do."""
-        return self._queue.capabilities
-
-    @property
-    def dead_letters(self) -> DeadLetters:
-        """The dead letters of the queue."""
-        return self._queue.dead_letters
-
-    async def send(self, envelope: Envelope) -> bool:
-        """Add an envelope."""
-        return await self._queue.send(envelope)
-
-    async def stats(self) -> QueueStats:
-        """Count what is on the queue."""
-        return await self._queue.stats()
-
+    @override
     def consumer(self) -> "GuardedConsumer":
         """Make a reader."""
         return GuardedConsumer(self._queue.consumer(), self._name, self._crashes)
@@ -101,25 +77,6 @@ class GuardedConsumer:
         raise AssertionError("nothing sets this event")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GuardedTransport:
-    """A transport with guarded queues; opened and closed elsewhere."""
-
-    input: Queue
-    output: Queue
-    whole: Transport
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        """Nothing to close."""
-
-    async def check(self) -> None:
-        """Return if the broker answers now."""
-        await self.whole.check()
-
-
 @asynccontextmanager
 async def guarded(transport: Transport, lifecycle: Lifecycle) -> AsyncIterator[Transport]:
     """Guard both queues for the length of a block.
@@ -128,7 +85,7 @@ async def guarded(transport: Transport, lifecycle: Lifecycle) -> AsyncIterator[T
         Exception: what a reader was broken by, once the block has drained.
     """
     crashes = Crashes(lifecycle)
-    yield GuardedTransport(
+    yield TransportOver(
         input=GuardedQueue(transport.input, "input", crashes),
         output=GuardedQueue(transport.output, "output", crashes),
         whole=transport,

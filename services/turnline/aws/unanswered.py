@@ -7,14 +7,15 @@ sockets open: without a word their clients would wait for ever.
 import asyncio
 from collections import defaultdict
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Self
 
+from typing_extensions import override
+
+from turnline.aws.forwarding import QueueOver, TransportOver
 from turnline.errors import DrainingError, StoreUnavailableError, TransportUnavailableError
 from turnline.gateway.frames import failed
 from turnline.protocol import ChatReply, ChatRequest, Envelope, Failure, ReplyKey
 from turnline.push import Frame, UserPush
-from turnline.transport import Capabilities, Consumer, DeadLetters, Queue, QueueStats, Transport
+from turnline.transport import Queue, Transport
 
 _AT_ONCE = 32
 
@@ -32,9 +33,9 @@ class Unanswered:
         elif isinstance(envelope.payload, ChatReply | Failure):
             self._users.pop(envelope.reply_key, None)
 
-    def over(self, transport: Transport) -> "NotedTransport":
+    def over(self, transport: Transport) -> Transport:
         """Give a transport that notes what is sent on it."""
-        return NotedTransport(
+        return TransportOver(
             input=NotedQueue(transport.input, self),
             output=NotedQueue(transport.output, self),
             whole=transport,
@@ -58,53 +59,17 @@ class Unanswered:
                 tasks.create_task(tell(user_id))
 
 
-class NotedQueue:
+class NotedQueue(QueueOver):
     """A queue that tells what it takes; see `turnline.transport.Queue`."""
 
     def __init__(self, queue: Queue, turns: Unanswered) -> None:
-        self._queue = queue
+        super().__init__(queue)
         self._turns = turns
 
-    @property
-    def capabilities(self) -> Capabilities:
-        """What the queue can do."""
-        return self._queue.capabilities
-
-    @property
-    def dead_letters(self) -> DeadLetters:
-        """The dead letters of the queue."""
-        return self._queue.dead_letters
-
+    @override
     async def send(self, envelope: Envelope) -> bool:
         """Add an envelope."""
         taken = await self._queue.send(envelope)
         if taken:
             self._turns.note(envelope)
         return taken
-
-    async def stats(self) -> QueueStats:
-        """Count what is on the queue."""
-        return await self._queue.stats()
-
-    def consumer(self) -> Consumer:
-        """Make a reader."""
-        return self._queue.consumer()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotedTransport:
-    """A transport with noted queues; opened and closed elsewhere."""
-
-    input: Queue
-    output: Queue
-    whole: Transport
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        """Nothing to close."""
-
-    async def check(self) -> None:
-        """Return if the transport works."""
-        await self.whole.check()
