@@ -35,7 +35,6 @@ def write_turn(turn: Turn, agent: str, message: pb.Turn) -> None:
 def read_turn(message: pb.Turn) -> Turn:
     """Give a turn as its agent sees it."""
     request = read_request(message.request)
-    resume = request.resume
     return Turn(
         request_id=message.request_id,
         session_id=message.session_id,
@@ -49,7 +48,7 @@ def read_turn(message: pb.Turn) -> Turn:
         thread_name=request.thread_name,
         attempt=max(1, message.attempt),
         deadline=_read_deadline(message),
-        resume=resume,
+        resume=request.resume,
         requests=request.requests,
         scheduled_task_id=request.scheduled_task_id,
         scheduled_time=request.scheduled_time,

@@ -8,14 +8,15 @@ https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-how-to-c
 import asyncio
 import json
 from collections import defaultdict, deque
-from typing import Any, Self
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from typing_extensions import override
 
-from turnline.hosting import WebOptions, WebServer
+from turnline.testing.servers.loopback_web import LoopbackWeb
 
 STAGE = "live"
 MAX_BYTES = 128 * 1024
@@ -29,7 +30,7 @@ _ERRORS = {
 }
 
 
-class ApiGateway:
+class ApiGateway(LoopbackWeb):
     """The sockets of one WebSocket API; use as an async context manager.
 
     Attributes:
@@ -42,27 +43,16 @@ class ApiGateway:
         self.calls: list[str] = []
         self._refusals: dict[str, deque[int]] = defaultdict(deque)
         self._news = asyncio.Condition()
-        self._stop = asyncio.Event()
-        self._tasks = asyncio.TaskGroup()
         route = Route(
             f"/{STAGE}/@connections/{{name}}", self._answer, methods=["POST", "GET", "DELETE"]
         )
-        self._web = WebServer(Starlette(routes=[route]), WebOptions(host="127.0.0.1", port=0))
+        super().__init__(Starlette(routes=[route]))
 
     @property
+    @override
     def url(self) -> str:
         """The management endpoint."""
-        return f"http://127.0.0.1:{self._web.port}/{STAGE}"
-
-    async def __aenter__(self) -> Self:
-        await self._tasks.__aenter__()
-        self._tasks.create_task(self._web.run(self._stop))
-        await self._web.started.wait()
-        return self
-
-    async def __aexit__(self, *exc_info: Any) -> None:  # noqa: ANN401 - as it is given
-        self._stop.set()
-        await self._tasks.__aexit__(*exc_info)
+        return f"{super().url}/{STAGE}"
 
     def open(self, name: str) -> None:
         """Hold a socket."""

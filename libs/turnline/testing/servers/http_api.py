@@ -15,14 +15,15 @@ import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
+from typing_extensions import override
 
-from turnline.hosting import WebOptions, WebServer
 from turnline.testing.servers.event_source import Invoke
+from turnline.testing.servers.loopback_web import LoopbackWeb
 
 # As deploy/terraform/serverless has them.
 ROUTES = (
@@ -38,7 +39,7 @@ INTEGRATION_SECONDS = 30.0
 _TEXT_TYPES = ("text/", "application/json", "application/javascript", "application/xml")
 
 
-class HttpApi:
+class HttpApi(LoopbackWeb):
     """Use as an async context manager.
 
     Args:
@@ -58,28 +59,15 @@ class HttpApi:
     ) -> None:
         self._invoke = invoke
         self._seconds = seconds
-        self._stop = asyncio.Event()
-        self._tasks = asyncio.TaskGroup()
         self._running: set[asyncio.Task[Any]] = set()
         self._routes = frozenset(routes)
-        self._web = WebServer(self._serve, WebOptions(host="127.0.0.1", port=port))
+        super().__init__(self._serve, port=port)
 
-    @property
-    def url(self) -> str:
-        """Where callers reach it."""
-        return f"http://127.0.0.1:{self._web.port}"
-
-    async def __aenter__(self) -> Self:
-        await self._tasks.__aenter__()
-        self._tasks.create_task(self._web.run(self._stop))
-        await self._web.started.wait()
-        return self
-
-    async def __aexit__(self, *exc_info: Any) -> None:  # noqa: ANN401 - as it is given
-        self._stop.set()
+    @override
+    async def __aexit__(self, *exc_info: Any) -> None:
         for task in self._running:
             task.cancel()
-        await self._tasks.__aexit__(*exc_info)
+        await super().__aexit__(*exc_info)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)

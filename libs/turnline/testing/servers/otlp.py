@@ -1,18 +1,19 @@
 """A collector of traces for tests: takes OTLP over HTTP, and may be made to hang."""
 
 import asyncio
-from typing import Any, Self
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from typing_extensions import override
 
-from turnline.hosting import WebOptions, WebServer
+from turnline.testing.servers.loopback_web import LoopbackWeb
 
 
-class OtlpCollector:
-    """Use as an async context manager.
+class OtlpCollector(LoopbackWeb):
+    """Use as an async context manager; `telemetry.otlp_endpoint` is to be its `url`.
 
     Attributes:
         received: the bodies that came, in order: Protobuf, in which names stand as they are.
@@ -24,26 +25,13 @@ class OtlpCollector:
         self.answering = asyncio.Event()
         self.answering.set()
         self._news = asyncio.Condition()
-        self._stop = asyncio.Event()
-        self._tasks = asyncio.TaskGroup()
         app = Starlette(routes=[Route("/v1/traces", self._keep, methods=["POST"])])
-        self._web = WebServer(app, WebOptions(host="127.0.0.1", port=0, close_seconds=1.0))
+        super().__init__(app, close_seconds=1.0)
 
-    @property
-    def url(self) -> str:
-        """What `telemetry.otlp_endpoint` is to be."""
-        return f"http://127.0.0.1:{self._web.port}"
-
-    async def __aenter__(self) -> Self:
-        await self._tasks.__aenter__()
-        self._tasks.create_task(self._web.run(self._stop))
-        await self._web.started.wait()
-        return self
-
-    async def __aexit__(self, *exc_info: Any) -> None:  # noqa: ANN401 - as it is given
+    @override
+    async def __aexit__(self, *exc_info: Any) -> None:
         self.answering.set()
-        self._stop.set()
-        await self._tasks.__aexit__(*exc_info)
+        await super().__aexit__(*exc_info)
 
     def has(self, name: str) -> bool:
         """Whether a span of that name came."""
