@@ -41,14 +41,21 @@ class AgentRegistry:
         Raises:
             UnknownAgentError: there is none; the text names no other agent.
         """
-        agent = self._agents.get(name) if name else next(iter(self._agents.values()), None)
+        agent = self._found(name)
         if agent is None:
             raise UnknownAgentError
         return agent
 
+    def knows(self, name: str) -> bool:
+        """Whether there is an agent of that name; empty asks for any."""
+        return self._found(name) is not None
+
     def names(self) -> tuple[str, ...]:
         """The names, in the order registered."""
         return tuple(self._agents)
+
+    def _found(self, name: str) -> Agent | None:
+        return self._agents.get(name) if name else next(iter(self._agents.values()), None)
 
 
 default_registry = AgentRegistry()

@@ -1,6 +1,6 @@
 """The front door: what every client surface shares, from a checked request to frames."""
 
-from turnline.frontdoor.admin import Admin
+from turnline.frontdoor.admin import Admin, admin_routes
 from turnline.frontdoor.admission import Admission, AdmissionOptions, Admitted, Submission
 from turnline.frontdoor.frames import (
     StreamFrames,
@@ -23,6 +23,7 @@ __all__ = [
     "Admitted",
     "StreamFrames",
     "Submission",
+    "admin_routes",
     "chat_response_frame",
     "error_detail",
     "error_response",

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from turnline.config import Settings
 from turnline.errors import (
     ForbiddenError,
     InvalidRequestError,
@@ -28,6 +29,13 @@ from turnline.transport import DeadLetter, Queue, QueueStats, Transport
 MAX_LISTED = 1_000
 
 Endpoint = Callable[[Request], Awaitable[Any]]
+
+
+def admin_routes(settings: Settings, transport: Transport) -> list[Route]:
+    """Make the routes over the queues of a transport, behind `api.admin_token`."""
+    secret = settings.api.admin_token
+    token = secret.get_secret_value() if secret else ""
+    return Admin(transport=transport, token=token).routes()
 
 
 class Admin:

@@ -13,7 +13,7 @@ from turnline.aws.ecs_sockets import socket_routes
 from turnline.aws.gateway_push import open_gateway_push
 from turnline.aws.socket_wiring import socket_desk
 from turnline.aws.unanswered import Unanswered
-from turnline.frontdoor import Admin, web_app
+from turnline.frontdoor import admin_routes, web_app
 from turnline.hosting import (
     LeaseKeeper,
     Parts,
@@ -51,15 +51,11 @@ async def serve_direct(
             accepting=lambda: lifecycle.accepting,
             agents=agents,
         )
-        secret = settings.api.admin_token
-        admin = Admin(
-            transport=backends.transport, token=secret.get_secret_value() if secret else ""
-        )
         alive = {"runner": lambda: runner.reading, "responder": lambda: responder.reading}
         routes = [
             *socket_routes(desk, endpoint=settings.websocket_api.endpoint_url or ""),
             *operator_routes(settings, backends, lifecycle, alive=alive),
-            *admin.routes(),
+            *admin_routes(settings, backends.transport),
         ]
         web = WebServer(web_app(routes), web_options(settings))
         process.started(web.port)

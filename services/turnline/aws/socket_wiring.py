@@ -7,7 +7,6 @@ from turnline.auth import AuthValidator
 from turnline.aws.custom_routes import registered
 from turnline.aws.sockets import SocketDesk
 from turnline.config import Settings
-from turnline.errors import UnknownAgentError
 from turnline.frontdoor import Admission
 from turnline.gateway.custom import CustomRoutes
 from turnline.gateway.handler import gateway_options
@@ -39,17 +38,9 @@ def socket_desk(
             sessions=backends.stores.sessions,
             clock=backends.clock,
             accepting=accepting,
-            knows_agent=None if agents is None else lambda name: _knows(agents, name),
+            knows_agent=None if agents is None else agents.knows,
         ),
         routes=CustomRoutes(registered(), timeout=ROUTE_SECONDS),
         validator=validator,
         options=gateway_options(settings),
     )
-
-
-def _knows(agents: AgentRegistry, name: str) -> bool:
-    try:
-        agents.get(name)
-    except UnknownAgentError:
-        return False
-    return True

@@ -4,7 +4,7 @@ Read top to bottom: what is opened first is closed last.
 """
 
 from turnline.auth import AuthValidator
-from turnline.frontdoor import web_app
+from turnline.frontdoor import admin_routes, web_app
 from turnline.hosting import (
     LeaseKeeper,
     Parts,
@@ -16,7 +16,7 @@ from turnline.hosting import (
     web_options,
 )
 from turnline.request_handler import WaitingRoom, build_routes
-from turnline.request_handler.process import admin_routes, client_parts
+from turnline.request_handler.process import client_parts
 from turnline.request_handler.wiring import GRPC_SERVICE
 from turnline.responder.process import open_push
 from turnline.responder.wiring import responder_loop
@@ -41,7 +41,7 @@ async def serve_io(process: Standalone, *, validator: AuthValidator | None) -> N
         rest = client_parts(process, waiting, validator)
         routes = [
             *build_routes(rest),
-            *admin_routes(process),
+            *admin_routes(process.settings, process.backends.transport),
             *operator_routes(settings, backends, process.lifecycle, alive=alive),
         ]
         web = WebServer(web_app(routes), web_options(settings))

@@ -11,8 +11,7 @@ from starlette.routing import BaseRoute
 from turnline.agent import AgentRegistry
 from turnline.auth import AuthValidator
 from turnline.config import Settings
-from turnline.errors import UnknownAgentError
-from turnline.frontdoor import Admin, Admission, web_app
+from turnline.frontdoor import Admission, admin_routes, web_app
 from turnline.gateway.custom import RouteHandler
 from turnline.gateway.hub import Hub
 from turnline.gateway.routes import SOCKET_PATH
@@ -92,7 +91,7 @@ async def serve_single_process(
             sessions=backends.stores.sessions,
             clock=backends.clock,
             accepting=lambda: lifecycle.accepting,
-            knows_agent=lambda name: _knows(what.agents, name),
+            knows_agent=what.agents.knows,
         )
         waiting = WaitingRoom()
         rest = open_rest(
@@ -155,20 +154,13 @@ def _operator_routes(
     responder: ConsumeLoop,
 ) -> list[BaseRoute]:
     alive = {"runner": lambda: runner.reading, "responder": lambda: responder.reading}
-    secret = settings.api.admin_token
-    admin = Admin(transport=backends.transport, token=secret.get_secret_value() if secret else "")
-    return [*operator_routes(settings, backends, lifecycle, alive=alive), *admin.routes()]
+    return [
+        *operator_routes(settings, backends, lifecycle, alive=alive),
+        *admin_routes(settings, backends.transport),
+    ]
 
 
 def _push_handler(settings: Settings, hub: Hub, push: UserPush) -> PushHandler:
     secret = settings.websocket_api.push_auth_token
     token = secret.get_secret_value() if secret else ""
     return PushHandler(token=token, local=hub, users=push, inbox=settings.websocket_api.inbox)
-
-
-def _knows(agents: AgentRegistry, name: str) -> bool:
-    try:
-        agents.get(name)
-    except UnknownAgentError:
-        return False
-    return True

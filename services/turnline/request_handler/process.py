@@ -9,7 +9,7 @@ from collections.abc import Callable
 from starlette.routing import BaseRoute
 
 from turnline.auth import AuthValidator
-from turnline.frontdoor import Admin, Admission, web_app
+from turnline.frontdoor import Admission, admin_routes, web_app
 from turnline.hosting import (
     Parts,
     Standalone,
@@ -45,7 +45,7 @@ async def serve_request_handler(
     rest = client_parts(process, waiting, validator)
     routes = [
         *build_routes(rest),
-        *admin_routes(process),
+        *admin_routes(process.settings, process.backends.transport),
         *operator_routes(settings, backends, process.lifecycle),
     ]
     web = WebServer(web_app(routes), web_options(settings))
@@ -66,7 +66,10 @@ def client_routes(
     process: Standalone, waiting: WaitingRoom, validator: AuthValidator | None
 ) -> list[BaseRoute]:
     """Make the REST routes over a broker, and those for dead letters; see `client_parts`."""
-    return [*build_routes(client_parts(process, waiting, validator)), *admin_routes(process)]
+    return [
+        *build_routes(client_parts(process, waiting, validator)),
+        *admin_routes(process.settings, process.backends.transport),
+    ]
 
 
 def client_parts(
@@ -95,10 +98,3 @@ def client_parts(
         # Agents live where the runner is.
         agents=list,
     )
-
-
-def admin_routes(process: Standalone) -> list[BaseRoute]:
-    """Make the routes for dead letters."""
-    secret = process.settings.api.admin_token
-    token = secret.get_secret_value() if secret else ""
-    return [*Admin(transport=process.backends.transport, token=token).routes()]

@@ -4,7 +4,7 @@ Read top to bottom: what is opened first is closed last.
 """
 
 from turnline.agent import AgentRegistry
-from turnline.frontdoor import Admin, web_app
+from turnline.frontdoor import admin_routes, web_app
 from turnline.hosting import (
     LeaseKeeper,
     Parts,
@@ -28,10 +28,11 @@ async def serve_runner(process: Standalone, *, agents: AgentRegistry) -> None:
     agents.threads.resize(settings.execution.sync_agent_threads)
     keeper = LeaseKeeper(backends.metrics)
     runner = runner_loop(settings, backends, keeper, agents=agents)
-    secret = settings.api.admin_token
-    admin = Admin(transport=backends.transport, token=secret.get_secret_value() if secret else "")
     alive = {"runner": lambda: runner.reading}
-    routes = [*operator_routes(settings, backends, lifecycle, alive=alive), *admin.routes()]
+    routes = [
+        *operator_routes(settings, backends, lifecycle, alive=alive),
+        *admin_routes(settings, backends.transport),
+    ]
     app = web_app(routes)
     web = WebServer(app, web_options(settings))
     process.started(web.port)
