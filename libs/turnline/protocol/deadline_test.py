@@ -1,11 +1,11 @@
-"""`within` is `asyncio.timeout` around one call."""
+"""`within` is `asyncio.timeout` around one call; a `TimeLimit` is one around many."""
 
 import asyncio
 from collections.abc import Coroutine
 
 import pytest
 
-from turnline.protocol.deadline import within
+from turnline.protocol.deadline import TimeLimit, within
 
 LONG = 30.0
 
@@ -100,6 +100,59 @@ async def test_the_outer_of_two_deadlines_may_end_first() -> None:
     with pytest.raises(TimeoutError):
         await within(0.01, _awaiting(within_long(witness.run())))
     assert witness.ended == "cancelled"
+
+
+async def test_what_is_done_in_time_keeps_its_result_whatever_came_before_it() -> None:
+    limit = TimeLimit(0.05)
+    late, done = _future(), _future()
+    limit.add(late)
+    limit.add(done)
+    done.set_result("in time")
+    with pytest.raises(TimeoutError):
+        await late
+    assert await done == "in time"
+
+
+async def test_each_has_the_whole_time_from_when_it_was_added() -> None:
+    limit = TimeLimit(0.05)
+    loop = asyncio.get_running_loop()
+    first, second = _future(), _future()
+    limit.add(first)
+    await asyncio.wait([first])
+    added = loop.time()
+    limit.add(second)
+    await asyncio.wait([second])
+    # A clock of some milliseconds is what timers go by.
+    assert loop.time() - added > 0.045
+    assert isinstance(second.exception(), TimeoutError)
+    assert isinstance(first.exception(), TimeoutError)
+
+
+async def test_one_that_is_late_does_not_end_those_added_after_it() -> None:
+    limit = TimeLimit(0.05)
+    first, second = _future(), _future()
+    limit.add(first)
+    await asyncio.sleep(0.03)
+    limit.add(second)
+    await asyncio.wait([first])
+    assert not second.done()
+    with pytest.raises(TimeoutError):
+        await second
+
+
+async def test_a_caller_that_was_cancelled_is_no_longer_waited_for() -> None:
+    limit = TimeLimit(0.02)
+    gone, waiting = _future(), _future()
+    limit.add(gone)
+    limit.add(waiting)
+    gone.cancel()
+    with pytest.raises(TimeoutError):
+        await waiting
+    assert gone.cancelled()
+
+
+def _future() -> "asyncio.Future[str]":
+    return asyncio.get_running_loop().create_future()
 
 
 async def _awaiting(work: Coroutine[None, None, str | None]) -> str | None:

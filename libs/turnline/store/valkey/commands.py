@@ -20,6 +20,7 @@ from valkey.exceptions import (
 
 from turnline.errors import InternalError, StoreUnavailableError
 from turnline.protocol.clock import Clock
+from turnline.protocol.deadline import TimeLimit
 from turnline.store.valkey.link import Argument, Connect, Link, Reply
 
 MAX_CALLS = 10_000
@@ -62,7 +63,7 @@ class Commands:
         Args:
             deadline: seconds a call may take, waiting for a lost connection included.
         """
-        self._deadline = deadline
+        self._limit = TimeLimit(deadline)
         self._owed: deque[asyncio.Future[Reply]] = deque()
         self._error: Exception | None = None
         self._connected = False
@@ -97,9 +98,9 @@ class Commands:
             raise StoreUnavailableError("Too many calls wait for the store")
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self.link.send(*args, owed=future)
+        self._limit.add(future)
         try:
-            async with asyncio.timeout(self._deadline):
-                return await future
+            return await future
         except TimeoutError as error:
             # Whatever the connection owes is late too.
             if self._owed:

@@ -1,8 +1,9 @@
 """Commits of one member, one at a time: what is acked meanwhile goes with the next one.
 
-They keep a pace: hundreds of acks a second need not be hundreds of commits.  A commit says of a
-partition how far it is done, with the gaps (`progress`), so the newest one speaks for all before
-it.  Lives in the loop.
+They keep a pace: hundreds of acks a second need not be hundreds of commits.  The more acks one
+spoke for, the longer the next one waits for company, up to a bound; a lone ack hardly waits.  A
+commit says of a partition how far it is done, with the gaps (`progress`), so the newest one speaks
+for all before it.  Lives in the loop.
 """
 
 import asyncio
@@ -13,12 +14,14 @@ from collections.abc import Callable
 from confluent_kafka import KafkaError, TopicPartition
 
 from turnline.errors import FencedError, TurnlineError
+from turnline.protocol.deadline import TimeLimit
 from turnline.transport.kafka.errors import REFUSALS, STALE, unavailable
 from turnline.transport.kafka.holding import Holding
 from turnline.transport.kafka.member import Offsets
 
 _AGAIN_SECONDS = 0.2
-_PACE_SECONDS = 0.005
+_PACE_SECONDS_PER_ACK = 0.004
+_LONGEST_PACE_SECONDS = 0.02
 # How long a group may call our membership stale before we believe it.
 _STALE_SECONDS = 3.0
 Waiters = list["asyncio.Future[None]"]
@@ -43,12 +46,12 @@ class Commits:
         self._topic = topic
         self._send = send
         self._refused = refused
-        self._seconds = seconds
+        self._limit = TimeLimit(seconds)
         self._dirty: dict[Holding, Waiters] = {}
         self._flights: deque[dict[Holding, Waiters]] = deque()
         self._again: asyncio.TimerHandle | None = None
         self._refused_since: float | None = None
-        self._flown_at = -math.inf
+        self._due = -math.inf
 
     def enlist(self, holding: Holding) -> "asyncio.Future[None]":
         """Have a partition committed as it is now; give what `confirm` waits for."""
@@ -57,6 +60,7 @@ class Commits:
         if holding.lost:
             future.set_exception(_lost())
             return future
+        self._limit.add(future)
         self._dirty.setdefault(holding, []).append(future)
         self._next()
         return future
@@ -69,8 +73,7 @@ class Commits:
             TransportUnavailableError: no confirmation in time; it is tried again by itself.
         """
         try:
-            async with asyncio.timeout(self._seconds):
-                await commit
+            await commit
         except TimeoutError as error:
             raise unavailable(None, "did not confirm a commit in time") from error
 
@@ -111,9 +114,8 @@ class Commits:
     def _next(self) -> None:
         if self._flights or self._again is not None:
             return
-        due = self._flown_at + _PACE_SECONDS
-        if due > asyncio.get_running_loop().time():
-            self._fly_later(due)
+        if self._due > asyncio.get_running_loop().time():
+            self._fly_later(self._due)
         else:
             self._fly()
 
@@ -126,8 +128,9 @@ class Commits:
                 offsets.append(TopicPartition(self._topic, holding.partition, *known))
         if offsets and self._send(offsets):
             self._flights.append(batch)
-            self._flown_at = asyncio.get_running_loop().time()
             self._dirty = {}
+            pace = _PACE_SECONDS_PER_ACK * max(1, sum(map(len, batch.values())))
+            self._due = asyncio.get_running_loop().time() + min(pace, _LONGEST_PACE_SECONDS)
 
     def _end(self, holding: Holding, waiters: Waiters, error: KafkaError | None) -> None:
         if error is None:

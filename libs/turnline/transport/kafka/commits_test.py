@@ -70,6 +70,22 @@ async def test_acks_that_follow_a_commit_closely_share_one() -> None:
     assert member.taken.empty()
 
 
+async def test_a_commit_of_many_acks_is_followed_later() -> None:
+    member = Member()
+    loop = asyncio.get_running_loop()
+    member.ack(0)
+    await member.end_next()
+    for offset in range(1, 11):
+        member.ack(offset)
+    await member.end_next()
+    ended = loop.time()
+    member.ack(11)
+    await member.end_next()
+
+    # Timers go by a clock of some milliseconds; a lone ack is followed after 4.
+    assert loop.time() - ended > 0.015
+
+
 async def test_partitions_that_leave_are_committed_without_a_pause() -> None:
     member = Member()
     member.ack(0)

@@ -14,6 +14,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from turnline.errors import PayloadTooLargeError, TransportUnavailableError, TurnlineError
+from turnline.protocol.deadline import TimeLimit
 from turnline.telemetry import get_logger
 from turnline.transport.kafka.clients import made
 from turnline.transport.kafka.errors import TOO_LARGE, unavailable
@@ -53,7 +54,7 @@ class ConfirmedProducer:
 
     def __init__(self, config: dict[str, Any], *, delivery_timeout: float) -> None:
         self._config = config
-        self._deadline = delivery_timeout + _MARGIN_SECONDS
+        self._limit = TimeLimit(delivery_timeout + _MARGIN_SECONDS)
         self._producer: Producer | None = None
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -103,9 +104,9 @@ class ConfirmedProducer:
             raise unavailable(None, "confirms too slowly; too much is being sent") from error
         except KafkaException as error:
             raise unavailable(error, "did not take a record") from error
+        self._limit.add(future)
         try:
-            async with asyncio.timeout(self._deadline):
-                return await future
+            return await future
         except TimeoutError as error:
             raise unavailable(None, "did not confirm a record in time") from error
 
