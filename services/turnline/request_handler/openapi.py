@@ -1,16 +1,19 @@
 """The OpenAPI 3.1 document of the REST routes, served at `/openapi.json`.
 
-Written by hand and held true by a test that runs the real app against it.
+Its schemas are made from the Protobuf descriptors; its routes are written by hand and held true by
+tests that run the real app against them.  `docs/api/openapi.yaml` is this document with the
+comments of the .proto files.
 """
 
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from types import MappingProxyType
 
-JsonSchema = dict[str, Any]
+from turnline.frontdoor.schemas import POSITION, client_maker, client_schemas, turn_ids
+from turnline.protocol.json_schema import JsonSchema, SchemaMaker, ref
 
 _ID: JsonSchema = {"type": "string", "minLength": 1, "maxLength": 256}
-_REF = "#/components/schemas/"
+_NO_COMMENTS: Mapping[str, str] = MappingProxyType({})
 
 _CALLER_ERRORS = {
     400: "A field is missing, empty, of a wrong value, or names an agent nobody registered.",
@@ -26,12 +29,15 @@ _SERVER_ERRORS = {
 }
 
 
-def openapi_document(*, authenticated: bool, agents: bool) -> JsonSchema:
+def openapi_document(
+    *, authenticated: bool, agents: bool, comments: Mapping[str, str] = _NO_COMMENTS
+) -> JsonSchema:
     """Make the document.
 
     Args:
         authenticated: whether routes need a bearer token.
         agents: whether the agents route is on.
+        comments: of the protocol, see `SchemaMaker.comments`; none are known at run time.
     """
     paths: JsonSchema = {
         "/api/v1/chat": {"post": _post_chat(), "get": _get_chat(), "delete": _delete_chat()},
@@ -40,7 +46,7 @@ def openapi_document(*, authenticated: bool, agents: bool) -> JsonSchema:
     }
     if agents:
         paths["/api/v1/agents"] = {"get": _get_agents()}
-    components: JsonSchema = {"schemas": _SCHEMAS}
+    components: JsonSchema = {"schemas": _schemas(client_maker(comments))}
     document: JsonSchema = {
         "openapi": "3.1.0",
         "info": {
@@ -69,13 +75,13 @@ def _post_chat() -> JsonSchema:
         "operationId": "postChat",
         "summary": "Run a turn and wait for it, stream it, or come back for it.",
         "parameters": [*_POST_HEADERS],
-        "requestBody": {"required": True, "content": _json(_ref("ChatRequest"))},
+        "requestBody": {"required": True, "content": _json(ref("ChatRequest"))},
         "responses": _post_responses(),
     }
 
 
 def _post_multipart() -> JsonSchema:
-    form = {"multipart/form-data": {"schema": _ref("ChatForm")}}
+    form = {"multipart/form-data": {"schema": ref("ChatForm")}}
     return {
         "operationId": "postChatMultipart",
         "summary": "Run a turn with uploaded files.",
@@ -91,7 +97,7 @@ def _post_responses() -> JsonSchema:
         "202": {
             "description": "On its way; its answer will be at Location.",
             "headers": {"Location": _string_header("Where to poll for the answer.")},
-            "content": _json({"oneOf": [_ref("Accepted"), _ref("ChatReply")]}),
+            "content": _json({"oneOf": [ref("Accepted"), ref("ChatReply")]}),
         },
         **_agents_own_statuses(),
         **_errors({**_CALLER_ERRORS, **_SERVER_ERRORS}),
@@ -113,7 +119,7 @@ def _get_chat() -> JsonSchema:
             "200": _ended("The reply, or its stream."),
             "202": {
                 "description": "The reply of a turn that ended with this status.",
-                "content": _json(_ref("ChatReply")),
+                "content": _json(ref("ChatReply")),
             },
             **_agents_own_statuses(),
             **_errors(
@@ -130,7 +136,7 @@ def _get_chat() -> JsonSchema:
 
 
 def _delete_chat() -> JsonSchema:
-    states = _json(_ref("CancelState"))
+    states = _json(ref("CancelState"))
     return {
         "operationId": "deleteChat",
         "summary": "Cancel a turn, queued or running.",
@@ -158,7 +164,7 @@ def _get_agents() -> JsonSchema:
         "operationId": "getAgents",
         "summary": "List the agents of this process.",
         "responses": {
-            "200": {"description": "Names.", "content": _json(_ref("Agents"))},
+            "200": {"description": "Names.", "content": _json(ref("Agents"))},
             **_errors({500: "A fault of the service."}),
         },
     }
@@ -179,8 +185,13 @@ def _ended(description: str) -> JsonSchema:
     return {
         "description": description,
         "content": {
-            **_json(_ref("ChatReply")),
-            "text/event-stream": {"schema": {"type": "string"}},
+            **_json(ref("ChatReply")),
+            # OpenAPI 3.1 has no word for what the `data` of an event is.
+            "text/event-stream": {
+                "schema": {"type": "string"},
+                "x-event-data": ref("StreamFrame"),
+                "x-event-id": POSITION,
+            },
         },
     }
 
@@ -190,11 +201,11 @@ def _agents_own_statuses() -> JsonSchema:
     return {
         "2XX": {
             "description": "The reply of a turn whose agent chose this status.",
-            "content": _json(_ref("ChatReply")),
+            "content": _json(ref("ChatReply")),
         },
         "3XX": {
             "description": "The reply of a turn whose agent chose this status.",
-            "content": _json(_ref("ChatReply")),
+            "content": _json(ref("ChatReply")),
         },
         "4XX": _error("The turn failed with this status."),
         "5XX": _error("The turn failed with this status."),
@@ -209,16 +220,12 @@ def _error(description: str) -> JsonSchema:
     return {
         "description": description,
         "headers": {"Retry-After": _string_header("Seconds to wait, where that helps.")},
-        "content": _json(_ref("Error")),
+        "content": _json(ref("Error")),
     }
 
 
 def _json(schema: JsonSchema) -> JsonSchema:
     return {"application/json": {"schema": schema}}
-
-
-def _ref(name: str) -> JsonSchema:
-    return {"$ref": _REF + name}
 
 
 def _string_header(description: str) -> JsonSchema:
@@ -252,95 +259,39 @@ _POST_HEADERS = (
     _header("Last-Event-ID", {"type": "string"}, "Place in the stream of a repeated request."),
 )
 
-_NULLABLE_STRING: JsonSchema = {"type": ["string", "null"]}
-_ATTACHMENT_FIELDS: JsonSchema = {
-    "name": {"type": "string"},
-    "mime_type": {"type": ["string", "null"]},
-}
 
-_SCHEMAS: JsonSchema = {
-    "ChatRequest": {
-        "type": "object",
-        "required": ["session_id"],
-        "anyOf": [{"required": ["prompt"]}, {"required": ["resume"]}, {"required": ["requests"]}],
-        "properties": {
-            "prompt": {"type": "string"},
-            "session_id": _ID,
-            "request_id": _ID,
-            "agent": _NULLABLE_STRING,
-            "user_id": _NULLABLE_STRING,
-            "group_id": _NULLABLE_STRING,
-            "thread_name": _NULLABLE_STRING,
-            "files": {"type": ["array", "null"], "items": _ref("File")},
-            "images": {"type": ["array", "null"], "items": _ref("Image")},
-            "schedule": {"type": ["object", "null"]},
-            "resume": {"type": ["object", "null"]},
-            "requests": {"type": ["array", "null"], "items": {"type": "object"}},
-            "scheduled_task_id": _NULLABLE_STRING,
-            "scheduled_time": _NULLABLE_STRING,
+def _schemas(maker: SchemaMaker) -> dict[str, JsonSchema]:
+    ids = turn_ids(maker)
+    return {
+        **client_schemas(maker),
+        "ChatForm": {
+            "type": "object",
+            "required": ["prompt", "session_id"],
+            "properties": {
+                "prompt": {"type": "string"},
+                "session_id": ids["session_id"],
+                "agent": {"type": "string"},
+                "files": {"type": "array", "items": {"type": "string", "format": "binary"}},
+                "images": {"type": "array", "items": {"type": "string", "format": "binary"}},
+            },
         },
-    },
-    "File": {
-        "type": "object",
-        "required": ["file_data"],
-        "properties": {"file_data": {"type": "string"}, **_ATTACHMENT_FIELDS},
-    },
-    "Image": {
-        "type": "object",
-        "required": ["image_data"],
-        "properties": {"image_data": {"type": "string"}, **_ATTACHMENT_FIELDS},
-    },
-    "ChatForm": {
-        "type": "object",
-        "required": ["prompt", "session_id"],
-        "properties": {
-            "prompt": {"type": "string"},
-            "session_id": _ID,
-            "agent": {"type": "string"},
-            "files": {"type": "array", "items": {"type": "string", "format": "binary"}},
-            "images": {"type": "array", "items": {"type": "string", "format": "binary"}},
+        "Accepted": {
+            "type": "object",
+            "required": ["status", "request_id", "session_id"],
+            "properties": {"status": {"const": "ACCEPTED"}, **ids},
+            "additionalProperties": False,
         },
-    },
-    "ChatReply": {
-        "type": "object",
-        "required": ["result", "session_id", "request_id"],
-        "properties": {"result": {"type": "string"}, "session_id": _ID, "request_id": _ID},
-    },
-    "Accepted": {
-        "type": "object",
-        "required": ["status", "request_id", "session_id"],
-        "properties": {"status": {"const": "ACCEPTED"}, "request_id": _ID, "session_id": _ID},
-        "additionalProperties": False,
-    },
-    "CancelState": {
-        "type": "object",
-        "required": ["status", "request_id"],
-        "properties": {"status": {"enum": ["CANCELLED", "CANCELLING", "DONE"]}, "request_id": _ID},
-    },
-    "Agents": {
-        "type": "object",
-        "required": ["agents"],
-        "properties": {"agents": {"type": "array", "items": {"type": "string"}}},
-    },
-    "Error": {
-        "type": "object",
-        "required": ["detail"],
-        "properties": {"detail": _ref("ErrorDetail")},
-        "additionalProperties": False,
-    },
-    "ErrorDetail": {
-        "type": "object",
-        "required": ["error", "code", "retry"],
-        "properties": {
-            "error": {"type": "string", "description": "One sentence for people."},
-            "message": {"type": "string"},
-            "code": {"type": "string", "description": "For programs; stable."},
-            "retry": {"enum": ["never", "now", "after"]},
-            "retry_after": {"type": "number", "description": "Seconds."},
-            "field": {"type": "string"},
-            "session_id": {"type": "string"},
-            "request_id": {"type": "string"},
+        "CancelState": {
+            "type": "object",
+            "required": ["status", "request_id"],
+            "properties": {
+                "status": {"enum": ["CANCELLED", "CANCELLING", "DONE"]},
+                "request_id": ids["request_id"],
+            },
         },
-        "additionalProperties": False,
-    },
-}
+        "Agents": {
+            "type": "object",
+            "required": ["agents"],
+            "properties": {"agents": {"type": "array", "items": {"type": "string"}}},
+        },
+    }

@@ -1,0 +1,1 @@
+"""The pages of `docs/api`: every contract of the product, made from what the product runs on."""

@@ -1,0 +1,117 @@
+"""Messages on the queues are as docs/api/asyncapi.yaml says."""
+
+import asyncio
+import base64
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import nats
+import pytest
+from google.protobuf import json_format
+from nats.aio.msg import Msg
+
+from chaos.processes.brokers.nats import one_nats
+from contract.api.documents import document, faults, resolved
+from contract.proto.golden_cases import ENVELOPES
+from turnline.config import Settings
+from turnline.hosting import open_backends
+from turnline.protocol import ChatRequest, Envelope
+from turnline.protocol.clock import SystemClock
+from turnline.protocol.codec import encode
+from turnline.protocol.json_schema import ref
+from turnline.transport.sqs.wire import outgoing
+from turnline.v1 import envelope_pb2
+
+DOCUMENT = document("asyncapi.yaml")
+SMALL = 1
+
+
+def kind_of(envelope: Envelope) -> str:
+    return "Request" if isinstance(envelope.payload, ChatRequest) else "Answer"
+
+
+def proto_json(raw: bytes) -> dict[str, Any]:
+    message = envelope_pb2.Envelope.FromString(raw)
+    return json_format.MessageToDict(message, preserving_proto_field_name=True)
+
+
+def misfits(message: str, payload: object, headers: Mapping[str, str]) -> list[str]:
+    """Say how a message differs from what the document says of one of its name."""
+    said = resolved(DOCUMENT, {"$ref": f"#/components/messages/{message}"})
+    found = faults(DOCUMENT, said["payload"], payload)
+    return found + faults(DOCUMENT, said.get("headers", {}), headers)
+
+
+@pytest.mark.parametrize("name", ENVELOPES)
+def test_the_bytes_of_every_envelope_are_as_documented(name: str) -> None:
+    envelope = ENVELOPES[name]
+    schema = ref(f"{kind_of(envelope)}Envelope")
+
+    assert faults(DOCUMENT, schema, proto_json(encode(envelope))) == []
+
+
+@pytest.mark.parametrize("name", ENVELOPES)
+def test_every_envelope_on_sqs_is_as_documented(name: str) -> None:
+    envelope = ENVELOPES[name]
+    message = outgoing(envelope, largest=10_000_000)
+
+    body = json.loads(message.body)
+    assert misfits(f"Sqs{kind_of(envelope)}", body, message.attributes) == []
+    metadata = json.loads(message.attributes["turnline"])
+    assert faults(DOCUMENT, ref("Metadata"), metadata) == []
+
+
+def test_an_envelope_that_is_packed_for_sqs_is_as_documented() -> None:
+    envelope = ENVELOPES["reply"]
+    message = outgoing(envelope, largest=SMALL)
+
+    assert misfits("SqsPackedAnswer", message.body, message.attributes) == []
+    schema = ref("AnswerEnvelope")
+    assert faults(DOCUMENT, schema, proto_json(base64.b64decode(message.body))) == []
+
+
+async def test_every_envelope_on_nats_is_as_documented() -> None:
+    heard: asyncio.Queue[Msg] = asyncio.Queue()
+    async with one_nats((), partitions=4) as broker, asyncio.timeout(60):
+        settings = Settings.model_validate(broker.settings)
+        client = await nats.connect(broker.address)
+        try:
+            async with open_backends(settings, SystemClock()) as backends:
+                options = settings.execution.queues.nats
+                for prefix in (options.input_subject_prefix, options.output_subject_prefix):
+                    await client.subscribe(f"{prefix}.>", cb=heard.put)
+                await client.flush()
+                for envelope in ENVELOPES.values():
+                    kind = kind_of(envelope)
+                    transport = backends.transport
+                    queue = transport.input if kind == "Request" else transport.output
+                    await queue.send(envelope)
+                    message = await heard.get()
+                    headers = message.headers or {}
+                    assert misfits(f"Nats{kind}", proto_json(message.data), headers) == []
+                    assert at_documented_address(kind, message.subject, settings)
+        finally:
+            await client.close()
+
+
+def at_documented_address(kind: str, subject: str, settings: Settings) -> bool:
+    """Whether a subject is the channel's address, but for the prefix that a setting changed."""
+    side = "input" if kind == "Request" else "output"
+    address = DOCUMENT["channels"][f"nats.{side}"]["address"]
+    default = getattr(Settings().execution.queues.nats, f"{side}_subject_prefix")
+    prefix = getattr(settings.execution.queues.nats, f"{side}_subject_prefix")
+    tail = address.removeprefix(default)
+    pattern = re.sub(r"\\\{\w+\\\}", r"[^.]+", re.escape(tail))
+    return re.fullmatch(re.escape(prefix) + pattern, subject) is not None
+
+
+def test_a_message_that_is_not_documented_is_seen() -> None:
+    headers = {"content-type": "application/x-protobuf", "request_id": "r", "Nats-Msg-Id": "m"}
+    whole = {"request_id": "r", "session_id": "s", "request": {"prompt": "p"}}
+
+    assert misfits("NatsRequest", whole, headers) == []
+    assert misfits("NatsRequest", whole, {"request_id": "r"})
+    assert misfits("NatsRequest", {**whole, "attempt": "one"}, headers)
+    assert misfits("NatsAnswer", whole, headers)
