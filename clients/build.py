@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from clients import build_go
+from clients import build_go, build_python
 from clients.building import BuildError
 
-PACKAGES: Mapping[str, Callable[[Path], Path]] = MappingProxyType({"go": build_go.package})
+PACKAGES: Mapping[str, Callable[[Path], Path]] = MappingProxyType(
+    {"go": build_go.package, "python": build_python.package}
+)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -57,13 +57,21 @@ def run(command: Sequence[str], folder: Path, environment: Mapping[str, str] | N
     return ended.stdout
 
 
-def generate(language: str, folder: Path, plugins: Path, protoc: Sequence[str] = ()) -> None:
-    """Write the code of `proto/` in one language into a folder.
+def generate(
+    language: str,
+    folder: Path,
+    plugins: Path | None = None,
+    protoc: Sequence[str] = (),
+    *,
+    protos: Path = PROTO,
+) -> None:
+    """Write the code of the protocol in one language into a folder.
 
     Args:
         language: the first part of `out` in `proto/buf.gen.yaml`; not a part of the paths written.
-        plugins: folder of the generators, `protoc-gen-*`.
+        plugins: folder of the generators, `protoc-gen-*`; None means that none is needed.
         protoc: command of the protoc for what is built into it; empty means the one on the PATH.
+        protos: what to generate code of.
 
     Raises:
         BuildError: buf or a generator failed.
@@ -77,9 +85,10 @@ def generate(language: str, folder: Path, plugins: Path, protoc: Sequence[str] =
     if language == "python":
         del template["managed"]
     folder.mkdir(parents=True, exist_ok=True)
-    path = os.pathsep.join([str(plugins), os.environ.get("PATH", os.defpath)])
+    searched = [] if plugins is None else [str(plugins)]
+    path = os.pathsep.join([*searched, os.environ.get("PATH", os.defpath)])
     with TemporaryDirectory() as home:
-        command = [_buf(), "generate", str(PROTO), "--template", json.dumps(template)]
+        command = [_buf(), "generate", str(protos), "--template", json.dumps(template)]
         run(command, folder, {"HOME": home, "BUF_CACHE_DIR": home, "PATH": path})
 
 
