@@ -30,6 +30,8 @@ OPEN = {
     "AK_EXECUTION__QUEUES__TYPE": "in_memory",
     "AK_EXECUTION__QUEUES__IN_MEMORY__RETRY_BACKOFF": "0.05",
 }
+# Callers who wait for a held turn are sent away after a second.
+DRAINING = {**OPEN, "AK_EXECUTION__DRAIN_GRACE": "1"}
 STRICT = {
     **OPEN,
     "AK_AUTH__TYPE": "jwt",
@@ -60,7 +62,7 @@ async def rig(folder: Path) -> AsyncIterator[dict[str, str]]:
     async with (
         serving(folder / "open", *dev(AGENTS), settings=OPEN) as open_,
         serving(folder / "strict", *dev(AGENTS), settings=strict) as strict_,
-        serving(folder / "draining", *dev(AGENTS), settings=OPEN) as draining,
+        serving(folder / "draining", *dev(AGENTS), settings=DRAINING) as draining,
     ):
         yield {
             "TURNLINE_OPEN": f"127.0.0.1:{open_.grpc_port}",

@@ -1,0 +1,265 @@
+package tests
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	turnline "turnline.dev/client"
+)
+
+func TestTheRightTokenOverTLSIsAnswered(t *testing.T) {
+	end, err := strict(t, env(t, "TURNLINE_TOKEN"), 1).Chat(soon(t), turn(t, "echo", "hi"))
+
+	if err != nil || end.GetReply().GetResult() != "hi " {
+		t.Fatal(end, err)
+	}
+}
+
+func TestWithoutAGoodTokenACallerIsUnauthenticatedAndTheTokenIsInNoMessage(t *testing.T) {
+	for _, token := range []string{"", "a-secret-of-mine"} {
+		_, err := strict(t, token, 1).Chat(soon(t), turn(t, "echo", "hi"))
+
+		failed := refused(t, err)
+		if failed.Code != "unauthenticated" || failed.Retryable || strings.Contains(err.Error(), "a-secret-of-mine") {
+			t.Fatal(failed)
+		}
+	}
+}
+
+func TestATokenThatCannotBeHadIsTheErrorsCause(t *testing.T) {
+	cause := errors.New("the provider is away")
+	options := turnline.Options{Token: func(context.Context) (string, error) { return "", cause }}
+	_, err := client(t, env(t, "TURNLINE_OPEN"), options).Chat(soon(t), turn(t, "echo", "hi"))
+
+	if refused(t, err).Code != "unauthenticated" || !errors.Is(err, cause) {
+		t.Fatal(err)
+	}
+}
+
+func TestAnotherUsersTurnIsNotFound(t *testing.T) {
+	id, err := strict(t, env(t, "TURNLINE_TOKEN"), 1).Submit(soon(t), turn(t, "echo", "hi"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	_, err = strict(t, env(t, "TURNLINE_OTHER_TOKEN"), 1).Reply(soon(t), id, 0)
+	if refused(t, err).Code != "not_found" {
+		t.Fatal(err)
+	}
+}
+
+func TestAnInvalidRequestNamesItsField(t *testing.T) {
+	unnamed := turn(t, "echo", "hi")
+	unnamed.SessionID = ""
+	_, err := open(t).Chat(soon(t), unnamed)
+
+	if failed := refused(t, err); failed.Code != "invalid_request" || failed.Field != "session_id" {
+		t.Fatal(failed)
+	}
+}
+
+func TestAnUnknownAgentIsRefused(t *testing.T) {
+	_, err := open(t).Submit(soon(t), turn(t, "nobody", "hi"))
+
+	if refused(t, err).Code != "unknown_agent" {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatNobodyAdmittedIsNotFound(t *testing.T) {
+	client := open(t)
+	_, reply := client.Reply(soon(t), "nobody", 0)
+	_, cancel := client.Cancel(soon(t), "nobody")
+	_, resume := read(client.Resume(soon(t), "nobody", nil), nothing)
+
+	for _, err := range []error{reply, cancel, resume} {
+		if failed := refused(t, err); failed.Code != "not_found" || failed.RequestID != "nobody" {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAnIDWithAnotherRequestIsRefused(t *testing.T) {
+	client, one, two := open(t), turn(t, "echo", "one"), turn(t, "echo", "two")
+	one.RequestID, two.RequestID = t.Name(), t.Name()
+	_, err := client.Chat(soon(t), one)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	_, err = client.Chat(soon(t), two)
+	if refused(t, err).Code != "request_id_reused" {
+		t.Fatal(err)
+	}
+}
+
+func TestATooLargeRequestIsRefusedAndNotTriedAgain(t *testing.T) {
+	large := turn(t, "echo", strings.Repeat("x", 200_000))
+	_, err := strict(t, env(t, "TURNLINE_TOKEN"), 5).Chat(soon(t), large)
+
+	if failed := refused(t, err); failed.Code != "resource_exhausted" || failed.Retryable {
+		t.Fatal(failed)
+	}
+}
+
+func TestAFullSessionSaysWhenToComeBackAndIsTriedAgain(t *testing.T) {
+	gate, token := newGate(t), env(t, "TURNLINE_TOKEN")
+	impatient, patient := strict(t, token, 1), strict(t, token, 10)
+	for range 2 {
+		if _, err := impatient.Submit(soon(t), turn(t, "hold", string(gate))); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	_, err := impatient.Submit(soon(t), turn(t, "hold", string(gate)))
+	failed := refused(t, err)
+	if failed.Code != "session_queue_full" || !failed.Retryable || failed.RetryAfter <= 0 {
+		t.Fatal(failed)
+	}
+
+	began := time.Now()
+	time.AfterFunc(failed.RetryAfter/2, func() { gate.open(t) })
+	if _, err = patient.Submit(soon(t), turn(t, "hold", string(gate))); err != nil {
+		t.Fatal(err)
+	}
+	if waited := time.Since(began); waited < failed.RetryAfter {
+		t.Fatalf("came back after %s, not %s", waited, failed.RetryAfter)
+	}
+}
+
+func TestAPauseBehindTheDeadlineIsNotWaitedFor(t *testing.T) {
+	gate := newGate(t)
+	client := strict(t, env(t, "TURNLINE_TOKEN"), 10)
+	for range 2 {
+		if _, err := client.Submit(soon(t), turn(t, "hold", string(gate))); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	_, err := client.Submit(ctx, turn(t, "hold", string(gate)))
+	if refused(t, err).Code != "session_queue_full" || ctx.Err() != nil {
+		t.Fatal(err, ctx.Err())
+	}
+}
+
+func TestAnAgentThatFailsIsAnErrorInEveryMode(t *testing.T) {
+	client, broken := open(t), turn(t, "broken", "go")
+	broken.RequestID = t.Name()
+	_, chat := client.Chat(soon(t), broken)
+	_, reply := client.Reply(soon(t), t.Name(), 0)
+	_, stream := read(client.Stream(soon(t), broken), nothing)
+
+	for _, err := range []error{chat, reply, stream} {
+		failed := refused(t, err)
+		if failed.Code != "agent_failed" || failed.Retryable || failed.RequestID != t.Name() {
+			t.Fatal(failed)
+		}
+		if strings.Contains(err.Error(), "secret-of-the-agent") {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAnAgentsRefusalHasItsWords(t *testing.T) {
+	_, err := open(t).Chat(soon(t), turn(t, "refusing", "you"))
+
+	if refused(t, err).Message != "no credit for you" {
+		t.Fatal(err)
+	}
+}
+
+func TestACallersDeadlineEndsItsWaitAndNotItsTurn(t *testing.T) {
+	client, gate := open(t), newGate(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	_, err := client.Chat(ctx, turn(t, "hold", string(gate)))
+
+	failed := refused(t, err)
+	if failed.Code != "deadline_exceeded" || !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(failed)
+	}
+	gate.open(t)
+	end, err := client.Reply(soon(t), failed.RequestID, within)
+	if err != nil || end.GetReply().GetResult() != "holding done" {
+		t.Fatal(end, err)
+	}
+}
+
+func TestACallerWhoIsCancelledIsToldSo(t *testing.T) {
+	gate := newGate(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := read(open(t).Stream(ctx, turn(t, "hold", string(gate))), func(turnline.Chunk) { cancel() })
+
+	if refused(t, err).Code != "cancelled" || !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+}
+
+func TestATurnPastItsDeadlineIsCutOff(t *testing.T) {
+	client, gate := strict(t, env(t, "TURNLINE_TOKEN"), 5), newGate(t)
+	_, err := client.Chat(soon(t), turn(t, "hold", string(gate)))
+
+	if refused(t, err).Code != "turn_deadline_exceeded" {
+		t.Fatal(err)
+	}
+}
+
+func TestChunksThatAreNoLongerKeptAreAnErrorAndTheReplyIsWhole(t *testing.T) {
+	client, words := strict(t, env(t, "TURNLINE_TOKEN"), 5), strings.Repeat("word ", 500)
+	id := admittedByStream(t, client, turn(t, "echo", words))
+	end, err := client.Reply(soon(t), id, within)
+	if err != nil || end.GetReply().GetResult() != words {
+		t.Fatal(end, err)
+	}
+
+	_, err = read(client.Resume(soon(t), id, nil), nothing)
+	if failed := refused(t, err); failed.Code != turnline.CodeGap || failed.RequestID != id {
+		t.Fatal(failed)
+	}
+}
+
+func TestAServerThatIsNotThereIsUnavailable(t *testing.T) {
+	away := newProxy(t, "127.0.0.1:1")
+	_, err := client(t, away.address(), turnline.Options{MaxTries: 2, Backoff: time.Millisecond}).
+		Chat(soon(t), turn(t, "echo", "hi"))
+
+	if failed := refused(t, err); failed.Code != "unavailable" || !failed.Retryable {
+		t.Fatal(failed)
+	}
+}
+
+func TestAServerThatDrainsSendsItsCallersElsewhere(t *testing.T) {
+	client, gate := client(t, env(t, "TURNLINE_DRAINING"), ofOneTry), newGate(t)
+	held := turn(t, "hold", string(gate))
+	held.RequestID = t.Name()
+	waiting := make(chan error)
+	go func() {
+		_, err := client.Chat(soon(t), held)
+		waiting <- err
+	}()
+	admitted(t, client, held.RequestID)
+	pid, err := strconv.Atoi(env(t, "TURNLINE_DRAINING_PID"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	process, err := os.FindProcess(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+
+	failed := refused(t, <-waiting)
+	if failed.Code != "draining" || failed.RetryAfter != time.Second || failed.RequestID != held.RequestID {
+		t.Fatal(failed)
+	}
+}
