@@ -1,0 +1,97 @@
+"""A service as it is shipped: packed from this source, or taken from an earlier release."""
+
+import os
+import sys
+import zipfile
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+
+from chaos.processes.brokers.port import Block
+from chaos.processes.topology import environment
+from contract.services import apps
+from e2e.process import Server, launched
+
+ROOT = Path(__file__).absolute().parents[3]
+RELEASES = ROOT / "tests/contract/releases"
+
+
+class Service(StrEnum):
+    """A service, by the name of its package."""
+
+    REQUEST_HANDLER = "request_handler"
+    GATEWAY = "gateway"
+    RUNNER = "runner"
+    RESPONDER = "responder"
+    PUSH_ENDPOINT = "push_endpoint"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packed:
+    """The pex of this source.  Outside `./pants test` it is the one that was packaged last."""
+
+    name: str = "new"
+
+    async def start(self, service: Service, directory: Path, settings: Block) -> Server:
+        """Start a service; its caller waits until it is ready, and ends it."""
+        variables = environment(settings) | _of_home()
+        if service is Service.RUNNER:
+            # A runner needs agents, so an application starts it.
+            variables["PEX_INTERPRETER"] = "1"
+            return await launched(directory, _pex(service), str(APP), settings=variables)
+        return await launched(directory, _pex(service), settings=variables)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """The wheel of an earlier release, unpacked, with the packages that the tests run with."""
+
+    folder: Path
+    name: str = "old"
+
+    async def start(self, service: Service, directory: Path, settings: Block) -> Server:
+        """See `Packed.start`."""
+        paths = [str(self.folder), *_packages()]
+        variables = environment(settings) | {"PYTHONPATH": os.pathsep.join(paths)}
+        module = ("-m", f"turnline.{service}.main")
+        command = (str(APP),) if service is Service.RUNNER else module
+        return await launched(directory, *command, settings=variables)
+
+
+Build = Packed | Released
+
+APP = Path(next(iter(apps.__path__))) / "answering.py"
+
+
+def last_release() -> Released:
+    """Unpack the newest wheel in `tests/contract/releases`."""
+    wheel = max(RELEASES.glob("*.whl"), key=lambda path: _version(path.name))
+    folder = Path(mkdtemp(prefix="turnline-release-"))
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(folder)
+    return Released(folder=folder)
+
+
+def _version(name: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in name.split("-")[1].split("."))
+
+
+def _pex(service: Service) -> str:
+    name = f"{service}.pex"
+    for found in (ROOT / name, ROOT / "dist" / name):
+        if found.exists():
+            return str(found)
+    pytest.skip(f"no {name} here: ./pants package services/turnline/{service}:pex")
+
+
+def _of_home() -> dict[str, str]:
+    # Where a pex unpacks itself.
+    return {name: os.environ[name] for name in ("HOME", "PEX_ROOT") if name in os.environ}
+
+
+def _packages() -> list[str]:
+    """Give where the third-party packages are, and nothing of this source."""
+    return [path for path in sys.path if path and not (Path(path) / "turnline").exists()]
