@@ -3,6 +3,7 @@
 import os
 import sys
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from chaos.processes.brokers.port import Block
 from chaos.processes.topology import environment
 from contract.services import apps
-from e2e.process import Server, launched
+from e2e.process import Server, launched, run
 
 ROOT = Path(__file__).absolute().parents[3]
 RELEASES = ROOT / "tests/contract/releases"
@@ -44,6 +45,11 @@ class Packed:
             return await launched(directory, _pex(service), str(APP), settings=variables)
         return await launched(directory, _pex(service), settings=variables)
 
+    async def origin(self, directory: Path) -> Path:
+        """Say where its code lies."""
+        variables = {**_of_home(), "PEX_INTERPRETER": "1"}
+        return await _origin(directory, _pex(Service.RUNNER), settings=variables)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
@@ -54,11 +60,17 @@ class Released:
 
     async def start(self, service: Service, directory: Path, settings: Block) -> Server:
         """See `Packed.start`."""
-        paths = [str(self.folder), *_packages()]
-        variables = environment(settings) | {"PYTHONPATH": os.pathsep.join(paths)}
+        variables = environment(settings) | self._paths()
         module = ("-m", f"turnline.{service}.main")
         command = (str(APP),) if service is Service.RUNNER else module
         return await launched(directory, *command, settings=variables)
+
+    async def origin(self, directory: Path) -> Path:
+        """See `Packed.origin`."""
+        return await _origin(directory, settings=self._paths())
+
+    def _paths(self) -> dict[str, str]:
+        return {"PYTHONPATH": os.pathsep.join([str(self.folder), *_packages()])}
 
 
 Build = Packed | Released
@@ -73,6 +85,12 @@ def last_release() -> Released:
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(folder)
     return Released(folder=folder)
+
+
+async def _origin(directory: Path, *program: str, settings: Mapping[str, str]) -> Path:
+    code = "import turnline.errors; print(turnline.errors.__file__)"
+    ended = await run(directory, *program, "-c", code, settings=settings)
+    return Path(ended.stdout.strip())
 
 
 def _version(name: str) -> tuple[int, ...]:
