@@ -37,6 +37,9 @@ from turnline.testing.servers.valkey import running_valkey
 
 AGENT = Path(__file__).parent / "agent.py"
 IDLE_SECONDS = 10.0
+SESSIONS = 1000
+TURNS_EACH = 3
+# In one lane there is no more to learn from as many as from these.
 LANE_TURNS = 200
 
 
@@ -156,9 +159,9 @@ async def _first_to_start(runners: Sequence[Pod]) -> Pod:
 
 
 async def one_partition(installed: Installed) -> Figures:
-    """1,000 turns of 5 ms, each of a session, wait on one partition: in one lane, or by session."""
+    """Turns of 5 ms of 1,000 sessions wait on one partition: in one lane, or by session."""
     one_lane, _ = await _drained(installed, lanes=1, turns=LANE_TURNS)
-    by_session, cpu = await _drained(installed, lanes=1000, turns=1000)
+    by_session, cpu = await _drained(installed, lanes=SESSIONS, turns=TURNS_EACH * SESSIONS)
     return {
         "runner_cpu_ms_per_turn": cpu * 1000,
         "one_lane_turns_per_s": one_lane,
@@ -177,7 +180,9 @@ async def _drained(installed: Installed, *, lanes: int, turns: int) -> tuple[flo
     connection = await Connection.open(installed.rest.port)
     for number in range(turns):
         request = chat_request(
-            "sleep=0.005", f"l{lanes}-{number}", headers="prefer: respond-async\r\n"
+            "sleep=0.005",
+            f"l{lanes}-{number % SESSIONS}",
+            headers="prefer: respond-async\r\n",
         )
         answer = await connection.ask(request)
         if answer.status != 202:
