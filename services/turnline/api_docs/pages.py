@@ -6,6 +6,7 @@ import yaml
 
 from turnline.api_docs.asyncapi import asyncapi_document
 from turnline.api_docs.grpc_page import grpc_page
+from turnline.api_docs.internal import internal_document
 from turnline.api_docs.protos import proto_comments, proto_files
 from turnline.protocol.json_schema import JsonSchema
 from turnline.request_handler.openapi import openapi_document
@@ -38,6 +39,7 @@ def pages() -> dict[str, str]:
     return {
         "asyncapi.yaml": _yaml(asyncapi_document(comments, version=_VERSION)),
         "grpc.md": grpc_page(proto_files(), comments),
+        "openapi-internal.yaml": _yaml(internal_document(comments, version=_VERSION)),
         "openapi.yaml": _yaml(openapi),
     }
 

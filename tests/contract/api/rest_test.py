@@ -1,14 +1,14 @@
 """Every route answers as docs/api/openapi.yaml says, in every mode and with every error."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import httpx
 import pytest
 
-from contract.api.documents import document, faults
+from contract.api.answers import events_in, misfits
+from contract.api.documents import document
 from turnline.errors import Code
 from turnline.request_handler.rig import Rig, RigOptions, TokenIsUser, open_rig, serve
 
@@ -31,7 +31,7 @@ class Front:
     ) -> httpx.Response:
         """Send a request; the answer must be in the document."""
         answer = await self._client.request(method, path, **request)  # type: ignore[arg-type]  # passed on as it is
-        assert misfits(answer) == []
+        assert misfits(DOCUMENT, answer) == []
         return answer
 
     async def refused(self, *codes: Code, **request: object) -> None:
@@ -51,38 +51,6 @@ class Front:
         writer.close()
         request = httpx.Request("POST", f"{url}{CHAT}")
         return httpx.Response(status, headers=headers, content=body, request=request)
-
-
-def misfits(answer: httpx.Response) -> list[str]:
-    """Say how an answer differs from what the document says of it."""
-    operation = DOCUMENT["paths"][answer.request.url.path][answer.request.method.lower()]
-    status, own = str(answer.status_code), f"{answer.status_code // 100}XX"
-    if (said := operation["responses"].get(status, operation["responses"].get(own))) is None:
-        return [f"status {status} is not in the document"]
-    kind = answer.headers.get("content-type", "").partition(";")[0]
-    if kind not in said["content"]:
-        return [f"content type {kind!r} is not in the document of {status}"]
-    media = said["content"][kind]
-    if kind == "application/json":
-        return faults(DOCUMENT, media["schema"], answer.json())
-    return [
-        fault
-        for place, data in events_in(answer.text)
-        for fault in (
-            *faults(DOCUMENT, media["x-event-id"], place),
-            *faults(DOCUMENT, media["x-event-data"], data),
-        )
-    ]
-
-
-def events_in(text: str) -> list[tuple[str, object]]:
-    """Read an event stream into ids and data."""
-    found: list[tuple[str, object]] = []
-    for block in text.split("\n\n"):
-        fields = dict(line.split(": ", 1) for line in block.splitlines() if line[:1] not in ":")
-        if "data" in fields:
-            found.append((fields["id"], json.loads(fields["data"])))
-    return found
 
 
 @asynccontextmanager
@@ -179,7 +147,7 @@ async def test_a_body_that_does_not_come_is_answered_as_documented() -> None:
     async with front() as at:
         answer = await at.half_a_body()
 
-    assert misfits(answer) == []
+    assert misfits(DOCUMENT, answer) == []
     assert answer.status_code == 408
 
 
@@ -225,6 +193,8 @@ async def test_whoever_has_no_token_is_told_as_documented(token: str | None) -> 
 def test_an_answer_that_is_not_documented_is_seen() -> None:
     request = httpx.Request("POST", f"http://turnline{CHAT}")
 
-    assert misfits(httpx.Response(418, json={"teapot": True}, request=request))
-    assert misfits(httpx.Response(200, json={"result": "x", "session_id": "s"}, request=request))
-    assert misfits(httpx.Response(200, text="x", request=request))
+    assert misfits(DOCUMENT, httpx.Response(418, json={"teapot": True}, request=request))
+    assert misfits(
+        DOCUMENT, httpx.Response(200, json={"result": "x", "session_id": "s"}, request=request)
+    )
+    assert misfits(DOCUMENT, httpx.Response(200, text="x", request=request))
