@@ -9,11 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from clients import build_go, build_python
+from clients import build_go, build_java, build_python
 from clients.building import BuildError
 
 PACKAGES: Mapping[str, Callable[[Path], Path]] = MappingProxyType(
-    {"go": build_go.package, "python": build_python.package}
+    {
+        "go": build_go.package,
+        "java": build_java.package,
+        "python": build_python.package,
+    }
 )
 
 
