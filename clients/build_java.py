@@ -50,7 +50,7 @@ def maven(folder: Path, *arguments: str) -> str:
 
 
 def maven_command() -> list[str]:
-    """Give the command of a Maven that asks nothing, is strict about checksums, and shows no progress."""
+    """Give the command of a Maven that asks nothing and is strict about checksums."""
     return ["mvn", "-B", "-C", "-ntp", f"-Dmaven.repo.local={DOWNLOADS}"]
 
 

@@ -1,4 +1,4 @@
-"""The Java client as its users have it: packed, asked for by a project of its own, and tested there."""
+"""The Java client as its users have it: packed, and tested in a project that asks for it."""
 
 import fcntl
 import shutil
