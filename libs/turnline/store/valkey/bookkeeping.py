@@ -75,8 +75,12 @@ class ValkeyBookkeeping:
     ) -> None:
         """Say what became of it; where it lies is of no use here."""
         keys = self._sending(queue, dedup_id, group)
-        was_sent = 1 if place is not None else 0
-        await self._commands.run(scripts.SENT, keys, dedup_id, _ms(window), was_sent)
+        if place is None:
+            await self._commands.run(scripts.UNSENT, keys, dedup_id)
+        elif _ms(window):
+            await self._commands.call("SET", keys[0], scripts.SENT, "PX", _ms(window))
+        else:
+            await self._commands.call("DEL", keys[0])
 
     async def begin(
         self, queue: str, record: str, dedup_id: str, *, sent_at: float, window: float

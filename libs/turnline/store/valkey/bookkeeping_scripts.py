@@ -7,6 +7,10 @@ ids not finished, by when they are given up (ms), `share` the same of one group;
 
 from turnline.store.valkey.commands import Script
 
+# What `id` holds once its envelope was sent.
+SENT = "c"
+
+_PLAIN = "#!lua\n"
 _NOW = """#!lua
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
@@ -33,25 +37,19 @@ return 'taken'
 """,
 )
 
-# KEYS id room share, ARGV dedup_id window_ms was_sent
-SENT = Script.of(
-    _NOW,
+# KEYS id room share, ARGV dedup_id
+UNSENT = Script.of(
+    _PLAIN,
     """
-if ARGV[3] == '1' and tonumber(ARGV[2]) > 0 then
-  redis.call('SET', KEYS[1], 'c', 'PX', ARGV[2])
-else
-  redis.call('DEL', KEYS[1])
-end
-if ARGV[3] ~= '1' then
-  redis.call('ZREM', KEYS[2], ARGV[1])
-  redis.call('ZREM', KEYS[3], ARGV[1])
-end
+redis.call('DEL', KEYS[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('ZREM', KEYS[3], ARGV[1])
 """,
 )
 
 # KEYS tries mark, ARGV record sent_at_ms window_ms keep_ms has_id
 BEGIN = Script.of(
-    _NOW,
+    _PLAIN,
     """
 if ARGV[5] == '1' then
   local first = redis.call('GET', KEYS[2])
@@ -74,7 +72,7 @@ return tries
 
 # KEYS tries
 UNSPEND = Script.of(
-    _NOW,
+    _PLAIN,
     """
 if tonumber(redis.call('GET', KEYS[1]) or '0') > 0 then
   redis.call('DECR', KEYS[1])
@@ -84,7 +82,7 @@ end
 
 # KEYS tries mark room share, ARGV dedup_id window_ms
 FINISH = Script.of(
-    _NOW.replace("#!lua", "#!lua flags=allow-oom"),
+    "#!lua flags=allow-oom\n",
     """
 redis.call('DEL', KEYS[1])
 if tonumber(ARGV[2]) > 0 then redis.call('PEXPIRE', KEYS[2], ARGV[2]) end
