@@ -58,15 +58,14 @@ class Client:
         await self._is_told(name, LONG)
 
     async def holds_on_to_a_socket(self, asked: asyncio.Event) -> None:
-        """Ask for a long turn over a socket, and connect again until its answer comes."""
+        """Ask for a long turn over a socket; ask again over another one until its answer comes."""
+        body = self._body(LONG)
         while True:
             async with socket_at(self._port(Service.GATEWAY), token_for(self.user)) as talk:
                 with suppress(ConnectionClosed):
-                    if not asked.is_set():
-                        await talk.ask(stream=False, body=self._body(LONG))
-                        asked.set()
+                    await talk.say(stream=False, body=body)
                     while (frame := await talk.hear())["type"] != "CHAT_RESPONSE":
-                        pass
+                        asked.set()
                     assert frame["result"] == LONG
                     return
 

@@ -48,9 +48,7 @@ class Installation:
             raise
         self.running[service], self.builds[service] = after, build
         if before is not None:
-            before.signal(signal.SIGTERM)
-            ended = await before.ended()
-            assert ended.code == 0, ended.stderr
+            await _told_to_end(before)
 
     async def arrange(self, builds: Mapping[Service, Build]) -> None:
         """Replace what is of another build than asked for, all at once."""
@@ -68,6 +66,15 @@ class Installation:
                     await self.stage.stores.sessions.abandon_turn(begun.claim)
                     return [record.request_id for record in begun.session.history]
                 await asyncio.sleep(0.05)
+
+
+async def _told_to_end(server: Server) -> None:
+    try:
+        server.signal(signal.SIGTERM)
+        ended = await server.ended()
+    finally:
+        await server.kill()
+    assert ended.code == 0, ended.stderr
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from tempfile import mkdtemp
+from typing import ClassVar
 
 import pytest
 
@@ -34,7 +34,7 @@ class Service(StrEnum):
 class Packed:
     """The pex of this source.  Outside `./pants test` it is the one that was packaged last."""
 
-    name: str = "new"
+    name: ClassVar[str] = "new"
 
     async def start(self, service: Service, directory: Path, settings: Block) -> Server:
         """Start a service; its caller waits until it is ready, and ends it."""
@@ -55,8 +55,8 @@ class Packed:
 class Released:
     """The wheel of an earlier release, unpacked, with the packages that the tests run with."""
 
+    name: ClassVar[str] = "old"
     folder: Path
-    name: str = "old"
 
     async def start(self, service: Service, directory: Path, settings: Block) -> Server:
         """See `Packed.start`."""
@@ -78,10 +78,9 @@ Build = Packed | Released
 APP = Path(next(iter(apps.__path__))) / "answering.py"
 
 
-def last_release() -> Released:
-    """Unpack the newest wheel in `tests/contract/releases`."""
+def last_release(folder: Path) -> Released:
+    """Unpack the newest wheel in `tests/contract/releases` into an empty folder."""
     wheel = max(RELEASES.glob("*.whl"), key=lambda path: _version(path.name))
-    folder = Path(mkdtemp(prefix="turnline-release-"))
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(folder)
     return Released(folder=folder)

@@ -24,7 +24,7 @@ from starlette.routing import Route
 from chaos.processes.brokers.nats import one_nats
 from chaos.processes.brokers.port import Block
 from chaos.processes.topology import PUSH_TOKEN, merged, usual_settings
-from contract.services.packages import Build, Packed, Service
+from contract.services.packages import Packed, Service
 from e2e.process import Server
 from turnline.config import Settings
 from turnline.hosting import WebOptions, WebServer
@@ -58,12 +58,11 @@ class Stage:
 
     @asynccontextmanager
     async def playing(
-        self, service: Service, build: Build | None = None, **settings: Any  # noqa: ANN401 - blocks
+        self, service: Service, **settings: Any  # noqa: ANN401 - blocks
     ) -> AsyncIterator[Server]:
         """Run a service for the length of a block; further settings are blocks of its own."""
-        build = build or Packed()
-        directory = self.directory / f"{service}-{build.name}-{uuid.uuid4().hex[:6]}"
-        server = await build.start(service, directory, merged(self.settings, settings))
+        given = merged(self.settings, settings)
+        server = await Packed().start(service, self.directory / service, given)
         try:
             await server.is_ready()
             yield server

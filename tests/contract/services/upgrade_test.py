@@ -18,12 +18,12 @@ from contract.services.packages import ROOT, Build, Packed, Released, Service, l
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 NEW = Packed()
-CLIENTS = 3
+AT_ONCE = 3
 
 
 @pytest.fixture(scope="module")
-def old() -> Released:
-    return last_release()
+def old(tmp_path_factory: pytest.TempPathFactory) -> Released:
+    return last_release(tmp_path_factory.mktemp("release"))
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
@@ -34,8 +34,7 @@ async def installed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[I
 
 async def replaced_under_load(installed: Installation, service: Service, build: Build) -> None:
     """Replace a service while turns are under way; each must be answered, and run once."""
-    clients = [Client(installed) for _ in range(3)]
-    poller, listener, reader = clients
+    poller, listener, reader = (Client(installed) for _ in range(3))
     names: list[str] = []
 
     async with asyncio.TaskGroup() as tasks:
@@ -51,7 +50,7 @@ async def replaced_under_load(installed: Installation, service: Service, build: 
         await installed.replace(service, build, ask)
 
     await poller.is_told_of(names[0])
-    for client in clients:
+    for client in (poller, listener, reader):
         await client.has_all_in_its_history()
 
 
@@ -62,7 +61,7 @@ async def alone_among(
     await installed.arrange(dict.fromkeys(Service, others))
     await replaced_under_load(installed, service, build)
     async with asyncio.TaskGroup() as tasks:
-        for _ in range(CLIENTS):
+        for _ in range(AT_ONCE):
             tasks.create_task(Client(installed).asks_in_every_mode())
 
 
