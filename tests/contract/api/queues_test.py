@@ -4,14 +4,17 @@ import asyncio
 import base64
 import json
 import re
+import time
 from collections.abc import Mapping
 from typing import Any
 
 import nats
 import pytest
+from confluent_kafka import Consumer, Message
 from google.protobuf import json_format
 from nats.aio.msg import Msg
 
+from chaos.processes.brokers.kafka import one_kafka
 from chaos.processes.brokers.nats import one_nats
 from contract.api.documents import document, faults, resolved
 from contract.proto.golden_cases import ENVELOPES
@@ -21,11 +24,13 @@ from turnline.protocol import ChatRequest, Envelope
 from turnline.protocol.clock import SystemClock
 from turnline.protocol.codec import encode
 from turnline.protocol.json_schema import ref
+from turnline.transport.kafka.holding import headers_of
 from turnline.transport.sqs.wire import outgoing
 from turnline.v1 import envelope_pb2
 
 DOCUMENT = document("asyncapi.yaml")
 SMALL = 1
+READ_SECONDS = 30.0
 
 
 def kind_of(envelope: Envelope) -> str:
@@ -94,6 +99,40 @@ async def test_every_envelope_on_nats_is_as_documented() -> None:
                     assert at_documented_address(kind, message.subject, settings)
         finally:
             await client.close()
+
+
+async def test_every_envelope_on_kafka_is_as_documented() -> None:
+    async with one_kafka((), partitions=2) as broker, asyncio.timeout(100):
+        settings = Settings.model_validate(broker.settings)
+        kafka = settings.execution.queues.kafka
+        async with open_backends(settings, SystemClock()) as backends:
+            sides = {"Request": backends.transport.input, "Answer": backends.transport.output}
+            sent = [await sides[kind_of(each)].send(each) for each in ENVELOPES.values()]
+        topics = [kafka.input_topic, kafka.output_topic]
+        records = await asyncio.to_thread(read_records, broker.address, topics, sum(sent))
+
+    assert len(records) == sum(sent)
+    for record in records:
+        kind = "Request" if record.topic() == kafka.input_topic else "Answer"
+        payload = proto_json(record.value() or b"")
+        assert misfits(f"Kafka{kind}", payload, headers_of(record)) == []
+        assert record.key()
+
+
+def read_records(address: str, topics: list[str], count: int) -> list[Message]:
+    """Read so many records from the beginning of topics, as a consumer without Turnline."""
+    reader = Consumer(
+        {"bootstrap.servers": address, "group.id": "reader", "auto.offset.reset": "earliest"}
+    )
+    try:
+        reader.subscribe(topics)
+        found: list[Message] = []
+        ends = time.monotonic() + READ_SECONDS
+        while len(found) < count and time.monotonic() < ends:
+            found += [record for record in reader.consume(count, 1.0) if record.error() is None]
+        return found
+    finally:
+        reader.close()
 
 
 def at_documented_address(kind: str, subject: str, settings: Settings) -> bool:
