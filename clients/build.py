@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from clients import build_go, build_java, build_python
+from clients import build_go, build_java, build_python, build_typescript
 from clients.building import BuildError
 
 PACKAGES: Mapping[str, Callable[[Path], Path]] = MappingProxyType(
@@ -17,6 +17,7 @@ PACKAGES: Mapping[str, Callable[[Path], Path]] = MappingProxyType(
         "go": build_go.package,
         "java": build_java.package,
         "python": build_python.package,
+        "typescript": build_typescript.package,
     }
 )
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/code"
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -32,7 +31,7 @@ type Error struct {
 	Retryable bool
 	// RetryAfter is how long to wait before that; 0 when no time is known.
 	RetryAfter time.Duration
-	// RequestID names the turn, to come back for it; empty when none was asked for.
+	// RequestID names the turn, to come back for it.
 	RequestID string
 
 	cause error
@@ -64,14 +63,9 @@ func ofError(ctx context.Context, err error, requestID string) *Error {
 		cause:     err,
 	}
 	for _, detail := range answered.Details() {
-		switch detail := detail.(type) {
-		case *turnlinev1.Failure:
-			made.read(detail)
+		if failure, is := detail.(*turnlinev1.Failure); is {
+			made.read(failure)
 			return made
-		case *errdetails.ErrorInfo:
-			if made.RequestID == "" {
-				made.RequestID = detail.GetMetadata()["request_id"]
-			}
 		}
 	}
 	if ended := ctx.Err(); ended != nil {
