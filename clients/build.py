@@ -5,12 +5,12 @@ from there is pinned, and hashed where the language has a way to.
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
 from clients import build_go, build_java, build_python, build_typescript
-from clients.building import BuildError
+from clients.building import main
 
 PACKAGES: Mapping[str, Callable[[Path], Path]] = MappingProxyType(
     {
@@ -22,20 +22,5 @@ PACKAGES: Mapping[str, Callable[[Path], Path]] = MappingProxyType(
 )
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Build what the arguments say; 2: they say nothing that can be built."""
-    match arguments:
-        case [language, folder] if language in PACKAGES:
-            try:
-                print(PACKAGES[language](Path(folder).absolute()))
-            except BuildError as error:
-                print(error, file=sys.stderr)
-                return 1
-            return 0
-        case _:
-            print(__doc__, file=sys.stderr)
-            return 2
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(PACKAGES, sys.argv[1:], str(__doc__)))

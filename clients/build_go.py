@@ -26,15 +26,23 @@ def package(folder: Path) -> Path:
     """
     with TemporaryDirectory() as work:
         sources = Path(work) / "client"
-        shutil.copytree(SOURCES, sources, ignore=shutil.ignore_patterns("tests"))
+        shutil.copytree(SOURCES, sources, ignore=shutil.ignore_patterns("tests", "tools"))
         shutil.copy(LICENSE, sources)
-        plugins = Path(work) / "bin"
-        run(["go", "build", "-o", f"{plugins}/", *TOOLS], sources / "tools")
-        shutil.rmtree(sources / "tools")
-        generate("go", sources, plugins)
+        write_protocol(sources)
         run(["go", "vet", "./..."], sources)
         _pack(sources, folder / MODULE / "@v")
     return folder
+
+
+def write_protocol(module: Path) -> None:
+    """Write the Go code of `proto/` into the folder of a module, as its package `turnline/v1`.
+
+    Raises:
+        BuildError: Go is missing, or what it was asked to do failed.
+    """
+    with TemporaryDirectory() as work:
+        run(["go", "build", "-o", f"{work}/", *TOOLS], SOURCES / "tools")
+        generate("go", module, Path(work))
 
 
 def _pack(sources: Path, versions: Path) -> None:

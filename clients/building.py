@@ -8,10 +8,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 import yaml
 
@@ -23,6 +24,8 @@ VERSION = "0.1.0"
 """Of every client; the same as the server's."""
 
 _TOOL_SECONDS = 600
+
+Made = TypeVar("Made")
 
 
 class BuildError(Exception):
@@ -90,6 +93,26 @@ def generate(
     with TemporaryDirectory() as home:
         command = [_buf(), "generate", str(protos), "--template", json.dumps(template)]
         run(command, folder, {"HOME": home, "BUF_CACHE_DIR": home, "PATH": path})
+
+
+def main(
+    builders: Mapping[str, Callable[[Path], Made]],
+    arguments: Sequence[str],
+    usage: str,
+    show: Callable[[Made], str] = str,
+) -> int:
+    """Build what the arguments say, `NAME FOLDER`, and print what it made; 2: they say nothing."""
+    match arguments:
+        case [name, folder] if name in builders:
+            try:
+                print(show(builders[name](Path(folder).absolute())))
+            except BuildError as error:
+                print(error, file=sys.stderr)
+                return 1
+            return 0
+        case _:
+            print(usage, file=sys.stderr)
+            return 2
 
 
 def _protoc_of(plugin: Mapping[str, object], protoc: Sequence[str]) -> dict[str, object]:
