@@ -10,6 +10,7 @@ from types import MappingProxyType
 from google.protobuf.message import Message
 
 from turnline.errors import CODES
+from turnline.protocol.chat_body import REQUEST_TYPES
 from turnline.protocol.json_schema import Form, JsonSchema, SchemaMaker, ref
 from turnline.v1 import chat_pb2, chat_service_pb2, chunk_pb2, failure_pb2
 
@@ -18,7 +19,6 @@ POSITION: JsonSchema = {"type": "string", "pattern": r"^\d{1,10}-(-1|\d{1,10})$"
 
 _NO_COMMENTS: Mapping[str, str] = MappingProxyType({})
 _ID: JsonSchema = {"minLength": 1, "maxLength": 256}
-_TYPED_INPUTS = ("text", "file", "image", "voice", "other", "attachment_ref", "resume")
 
 
 def client_maker(comments: Mapping[str, str] = _NO_COMMENTS) -> SchemaMaker:
@@ -38,7 +38,7 @@ def client_schemas(maker: SchemaMaker) -> dict[str, JsonSchema]:
         "TypedInput": {
             "type": "object",
             "required": ["type"],
-            "properties": {"type": {"enum": list(_TYPED_INPUTS)}},
+            "properties": {"type": {"enum": sorted(REQUEST_TYPES)}},
         },
         "ChatReply": _chat_reply(maker),
         "Error": {

@@ -32,11 +32,11 @@ BODY_FIELDS = frozenset(
         "scheduled_time",
     }
 )
+REQUEST_TYPES = frozenset({"text", "file", "image", "voice", "other", "attachment_ref", "resume"})
 
 _DATA_KEYS = {"files": "file_data", "images": "image_data"}
 _DECISION_STATUSES = frozenset({"approved", "denied", "cancelled"})
 _SESSION_MODES = frozenset({"reuse", "new"})
-_REQUEST_TYPES = frozenset({"text", "file", "image", "voice", "other", "attachment_ref", "resume"})
 _URL_PREFIXES = ("http://", "https://", "data:", "s3://")
 
 
@@ -272,9 +272,9 @@ def _requests(value: object) -> tuple[JsonObject, ...]:
 def _check_typed_inputs(requests: Sequence[JsonObject]) -> None:
     for number, item in enumerate(requests):
         kind = item.get("type")
-        if not isinstance(kind, str) or kind not in _REQUEST_TYPES:
+        if not isinstance(kind, str) or kind not in REQUEST_TYPES:
             name = f"requests.{number}.type"
-            known = ", ".join(sorted(_REQUEST_TYPES))
+            known = ", ".join(sorted(REQUEST_TYPES))
             raise InvalidRequestError(f"{name} must be one of {known}", field=name)
 
 

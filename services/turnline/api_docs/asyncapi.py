@@ -60,17 +60,16 @@ def asyncapi_document(comments: Mapping[str, str], *, version: str) -> JsonSchem
 
 
 def _servers() -> JsonSchema:
-    hosts = {"nats": "localhost:4222", "kafka": "localhost:9092", "gateway": "localhost:8000"}
-    protocols = {"gateway": "ws"}
-    servers: JsonSchema = {
-        name: {"host": host, "protocol": protocols.get(name, name)} for name, host in hosts.items()
-    }
-    return servers | {
+    region = {"description": "Setting `execution.queues.sqs.region`."}
+    return {
+        "gateway": {"host": "localhost:8000", "protocol": "ws"},
+        "nats": {"host": "localhost:4222", "protocol": "nats"},
+        "kafka": {"host": "localhost:9092", "protocol": "kafka"},
         "sqs": {
             "host": "sqs.{region}.amazonaws.com",
             "protocol": "sqs",
-            "variables": {"region": {"description": "`execution.queues.sqs.region`."}},
-        }
+            "variables": {"region": region},
+        },
     }
 
 
@@ -190,7 +189,7 @@ def _queue_messages(maker: SchemaMaker) -> JsonSchema:
     base64 = {"type": "string", "contentEncoding": "base64", "contentMediaType": _BINARY}
     attributes = attribute_properties(maker)
     found: JsonSchema = {}
-    for kind, body in (("Request", "BareRequest"), ("Answer", "JsonAnswer")):
+    for kind, body in (("Request", "ChatRequest"), ("Answer", "JsonAnswer")):
         envelope = ref(f"{kind}Envelope")
         found |= {
             f"Nats{kind}": _message(

@@ -14,7 +14,6 @@ from confluent_kafka import Consumer, Message
 from google.protobuf import json_format
 from nats.aio.msg import Msg
 
-from chaos.processes.brokers.kafka import one_kafka
 from chaos.processes.brokers.nats import one_nats
 from contract.api.documents import document, faults, resolved
 from contract.proto.golden_cases import ENVELOPES
@@ -24,6 +23,9 @@ from turnline.protocol import ChatRequest, Envelope
 from turnline.protocol.clock import SystemClock
 from turnline.protocol.codec import encode
 from turnline.protocol.json_schema import ref
+from turnline.testing.servers.kafka import KafkaServer
+from turnline.transport.kafka import KafkaTransport
+from turnline.transport.kafka.harness import fresh_topics
 from turnline.transport.kafka.holding import headers_of
 from turnline.transport.sqs.wire import outgoing
 from turnline.v1 import envelope_pb2
@@ -102,19 +104,20 @@ async def test_every_envelope_on_nats_is_as_documented() -> None:
 
 
 async def test_every_envelope_on_kafka_is_as_documented() -> None:
-    async with one_kafka((), partitions=2) as broker, asyncio.timeout(100):
-        settings = Settings.model_validate(broker.settings)
-        kafka = settings.execution.queues.kafka
-        async with open_backends(settings, SystemClock()) as backends:
-            sides = {"Request": backends.transport.input, "Answer": backends.transport.output}
-            sent = [await sides[kind_of(each)].send(each) for each in ENVELOPES.values()]
-        topics = [kafka.input_topic, kafka.output_topic]
-        records = await asyncio.to_thread(read_records, broker.address, topics, sum(sent))
+    async with (
+        asyncio.timeout(100),
+        KafkaServer() as server,
+        fresh_topics(server.bootstrap) as options,
+        KafkaTransport(options, SystemClock()) as transport,
+    ):
+        sides = {"Request": transport.input, "Answer": transport.output}
+        sent = [await sides[kind_of(each)].send(each) for each in ENVELOPES.values()]
+        topics = {options.input.topic: "Request", options.output.topic: "Answer"}
+        records = await asyncio.to_thread(read_records, server.bootstrap, [*topics], sum(sent))
 
     assert len(records) == sum(sent)
     for record in records:
-        kind = "Request" if record.topic() == kafka.input_topic else "Answer"
-        payload = proto_json(record.value() or b"")
+        kind, payload = topics[record.topic() or ""], proto_json(record.value() or b"")
         assert misfits(f"Kafka{kind}", payload, headers_of(record)) == []
         assert record.key()
 
