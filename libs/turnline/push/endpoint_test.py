@@ -195,7 +195,7 @@ async def test_a_message_to_a_user_reaches_their_sockets_or_is_held() -> None:
 
     assert held.json() == {"status": "SUCCESS", "reached": 0, "held": True}
     assert reached.json() == {"status": "SUCCESS", "reached": 1, "held": False}
-    assert (pod.sockets.got, await pod.store.take_held("u")) == ([{"n": 1}], ({"n": 1},))
+    assert (pod.sockets.got, (await pod.store.held("u")).frames) == ([{"n": 1}], ({"n": 1},))
 
 
 async def test_without_an_inbox_nothing_is_held() -> None:
@@ -204,7 +204,7 @@ async def test_without_an_inbox_nothing_is_held() -> None:
     answer = await pod.post({"user_id": "u", "message": {}}, path=USER_PUSH_PATH)
 
     assert answer.json() == {"status": "SUCCESS", "reached": 0, "held": False}
-    assert await pod.store.take_held("u") == ()
+    assert (await pod.store.held("u")).frames == ()
 
 
 async def test_a_pod_that_looks_no_users_up_says_so() -> None:

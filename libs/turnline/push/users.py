@@ -9,7 +9,7 @@ from turnline.push.port import Frame, PushRoutes
 from turnline.push.signals import PushSignals
 from turnline.store import Connection, ConnectionStore
 
-# Rounds of holding and looking again; each needs a socket that was opened in the very moment.
+# Rounds of looking again after holding; each needs a socket that was opened in the very moment.
 _MAX_ROUNDS = 5
 # So many pods fail at once in no installation; more than that is a leak.
 _MAX_RESTING = 1_000
@@ -61,19 +61,22 @@ class UserPush:
             StoreUnavailableError: some frames may have been sent or kept; try again.
         """
         connections = await self._connections.connections_of(user_id)
-        for left in range(_MAX_ROUNDS - 1, -1, -1):
-            if reached := await self._push_to_all(connections, frames):
-                return reached
-            for frame in frames:
-                await self._connections.hold(user_id, frame)
+        if reached := await self._push_to_all(connections, frames):
+            return reached
+        for frame in frames:
+            await self._connections.hold(user_id, frame)
+        for _ in range(_MAX_ROUNDS):
             tried = {connection.connection_id for connection in connections}
             connections = await self._connections.connections_of(user_id)
-            if not left or all(one.connection_id in tried for one in connections):
+            if all(one.connection_id in tried for one in connections):
                 break
-            # A socket was opened meanwhile, and collected what was held before these were.
-            frames = await self._connections.take_held(user_id)
-            if not frames:
+            # A socket was opened meanwhile, and may have looked before these were held.
+            held = await self._connections.held(user_id)
+            if not held.frames:
                 return 1
+            if reached := await self._push_to_all(connections, held.frames):
+                await self._connections.drop_held(user_id, held.through)
+                return reached
         self._signals.held(len(frames))
         return 0
 

@@ -182,7 +182,7 @@ async def test_frames_that_reach_nobody_are_held_in_order() -> None:
     rig = Rig()
 
     assert await rig.push.push_or_hold("u", FRAMES) == 0
-    assert list(await rig.store.take_held("u")) == FRAMES
+    assert list((await rig.store.held("u")).frames) == FRAMES
     assert rig.counted("held") == 2
 
 
@@ -191,7 +191,7 @@ async def test_frames_that_reach_somebody_are_not_held() -> None:
     await rig.open("c1")
 
     assert await rig.push.push_or_hold("u", FRAMES) == 1
-    assert await rig.store.take_held("u") == ()
+    assert (await rig.store.held("u")).frames == ()
 
 
 async def test_frames_for_an_unreachable_pod_are_held_and_not_lost() -> None:
@@ -200,7 +200,7 @@ async def test_frames_for_an_unreachable_pod_are_held_and_not_lost() -> None:
     await rig.open("c1", pod="pod-a")
 
     assert await rig.push.push_or_hold("u", FRAMES) == 0
-    assert list(await rig.store.take_held("u")) == FRAMES
+    assert list((await rig.store.held("u")).frames) == FRAMES
 
 
 class RacingStore(MemoryConnectionStore):
@@ -224,7 +224,9 @@ class RacingStore(MemoryConnectionStore):
             await self.add(
                 Connection(user_id="u", connection_id=self.opens.pop(0), endpoint="pod-a")
             )
-            self.collected += await self.take_held("u")
+            held = await self.held("u")
+            self.collected += held.frames
+            await self.drop_held("u", held.through)
         if not self.late:
             await super().hold(user_id, frame)
 
@@ -236,7 +238,17 @@ async def test_a_socket_opened_between_push_and_hold_gets_the_frames() -> None:
 
     assert await rig.push.push_or_hold("u", FRAMES) == 1
     assert rig.pods.got == {"c1": FRAMES}
-    assert await store.take_held("u") == ()
+    assert (await store.held("u")).frames == ()
+
+
+async def test_frames_held_before_reach_a_socket_opened_in_between_too() -> None:
+    store = RacingStore([])
+    rig = Rig(store)
+    await store.hold("u", {"n": 0})
+    store.opens.append("c1")
+    rig.pods.held = {"c1"}
+    assert await rig.push.push_or_hold("u", FRAMES) == 1
+    assert store.collected + rig.pods.got["c1"] == [{"n": 0}, *FRAMES]
 
 
 async def test_frames_a_new_socket_collected_itself_are_not_sent_twice() -> None:
@@ -253,7 +265,7 @@ async def test_sockets_that_come_and_go_in_the_same_moment_do_not_lose_frames() 
     rig = Rig(store)
 
     assert await rig.push.push_or_hold("u", FRAMES[:1]) == 0
-    assert list(await store.take_held("u")) == FRAMES[:1]
+    assert list((await store.held("u")).frames) == FRAMES[:1]
 
 
 class AwayStore(MemoryConnectionStore):

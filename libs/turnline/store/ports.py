@@ -286,11 +286,25 @@ class Connection:
 LOCAL_ENDPOINT = "local"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What is held for a user.
+
+    Attributes:
+        frames: oldest first; empty: nothing is held.
+        through: names the newest of them, for `drop_held`; empty: nothing is held.
+    """
+
+    frames: Sequence[dict[str, Any]]
+    through: str
+
+
 class ConnectionStore(Protocol):
     """Which sockets a user has open, and frames held for a user who has none.
 
     Mappings expire on their own unless refreshed, so a dead pod's sockets vanish.  Held frames
-    are bounded per user (oldest give way) and kept for their TTL.
+    are bounded per user (oldest give way) and kept for their TTL.  They are read first and dropped
+    once a socket has them, so that no crash in between loses one; it may be read twice.
     """
 
     async def add(self, connection: Connection) -> None:
@@ -309,6 +323,10 @@ class ConnectionStore(Protocol):
         """Keep a frame for a user who has no socket now."""
         ...
 
-    async def take_held(self, user_id: str) -> Sequence[dict[str, Any]]:
-        """Give the held frames, oldest first, and forget them."""
+    async def held(self, user_id: str) -> Held:
+        """Give the held frames."""
+        ...
+
+    async def drop_held(self, user_id: str, through: str) -> None:
+        """Forget the held frames up to one that was given; those that came after it stay."""
         ...

@@ -137,10 +137,20 @@ class Hub:
         await self._connections.add(
             Connection(user_id=user_id, connection_id=socket.connection_id, endpoint=self._endpoint)
         )
-        held = await self._connections.take_held(user_id)
-        if not socket.push(held):
-            for frame in held:
-                await self._connections.hold(user_id, frame)
+        held = await self._connections.held(user_id)
+        if held.frames and await self._sent(socket, held.frames):
+            await self._connections.drop_held(user_id, held.through)
+
+    async def _sent(self, socket: Socket, frames: Sequence[Frame]) -> bool:
+        """Push, and wait until it was written; False: it was not, and stays held."""
+        if not socket.push(frames):
+            return False
+        try:
+            async with asyncio.timeout(_LAST_FRAMES_SECONDS):
+                await socket.drained()
+        except TimeoutError:
+            return False
+        return not socket.closed
 
     def _forget(self, socket: Socket) -> None:
         if self._sockets.pop(socket.connection_id, None) is not None:

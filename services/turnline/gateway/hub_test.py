@@ -99,7 +99,19 @@ async def test_what_was_held_stays_if_the_client_has_left_already() -> None:
         socket.gone()
         await a_hub(store).add(socket)
 
-    assert await store.take_held("u") == (HELD,)
+    assert (await store.held("u")).frames == (HELD,)
+
+
+async def test_what_a_client_does_not_read_stays_held() -> None:
+    store, client = a_store(), Client()
+    client.reading.clear()
+    await store.hold("u", HELD)
+    async with a_socket("c1", client) as socket:
+        await a_hub(store).add(socket)
+        kept = (await store.held("u")).frames
+        socket.gone()
+
+    assert kept == (HELD,)
 
 
 class BrokenStore(MemoryConnectionStore):

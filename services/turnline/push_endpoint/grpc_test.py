@@ -202,7 +202,7 @@ async def test_frames_for_nobody_are_held_if_that_is_asked_for() -> None:
         answer = await endpoint.push(a_push(hold=True))
 
         assert (answer.connections, answer.held) == (0, True)
-        assert list(await endpoint.store.take_held("u")) == FRAMES
+        assert list((await endpoint.store.held("u")).frames) == FRAMES
 
 
 async def test_frames_for_nobody_are_dropped_if_holding_is_not_asked_for() -> None:
@@ -210,14 +210,14 @@ async def test_frames_for_nobody_are_dropped_if_holding_is_not_asked_for() -> No
         answer = await endpoint.push(a_push(hold=False))
 
         assert (answer.connections, answer.held) == (0, False)
-        assert await endpoint.store.take_held("u") == ()
+        assert (await endpoint.store.held("u")).frames == ()
 
 
 async def test_a_large_push_is_read_like_a_small_one() -> None:
     async with served() as endpoint:
         await endpoint.push(a_push({"text": "x" * 100_000}, hold=True))
 
-        assert await endpoint.store.take_held("u") == ({"text": "x" * 100_000},)
+        assert (await endpoint.store.held("u")).frames == ({"text": "x" * 100_000},)
 
 
 # --- who may push ---------------------------------------------------------------------------------

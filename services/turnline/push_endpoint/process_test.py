@@ -65,7 +65,7 @@ async def test_it_keeps_frames_for_a_user_who_has_no_socket() -> None:
         answer = await client.post(USER_PUSH_PATH, json={"user_id": "u", "message": {"n": 1}})
 
     assert answer.json() == {"status": "SUCCESS", "reached": 0, "held": True}
-    assert await store.take_held("u") == ({"n": 1},)
+    assert (await store.held("u")).frames == ({"n": 1},)
 
 
 async def test_it_holds_no_connection_itself() -> None:

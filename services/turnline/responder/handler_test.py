@@ -126,7 +126,7 @@ async def test_the_whole_end_of_a_stream_nobody_saw_is_held_and_its_chunks_are_n
     await rig.take(chunks(2, "l"))
     await rig.take(reply(3))
 
-    (held,) = await rig.connections.take_held("u")
+    (held,) = (await rig.connections.held("u")).frames
     assert (held["done"], held["result"], held["type"]) == (True, "all", "STREAM_CHUNK")
 
 
@@ -162,7 +162,7 @@ async def test_a_reply_nobody_takes_is_held() -> None:
 
     await rig.take(replace(reply(0), delivery_mode=DeliveryMode.PUSH))
 
-    (held,) = await rig.connections.take_held("u")
+    (held,) = (await rig.connections.held("u")).frames
     assert (held["type"], held["result"]) == ("CHAT_RESPONSE", "all")
 
 
@@ -177,7 +177,7 @@ async def test_without_an_inbox_an_end_nobody_takes_is_tried_again_and_then_give
     given_up = await last.take(end)
 
     assert given_up == Bury("no socket of its user took the answer", Code.NOT_FOUND)
-    assert [await one.connections.take_held("u") for one in (rig, last)] == [(), ()]
+    assert [(await one.connections.held("u")).frames for one in (rig, last)] == [(), ()]
     assert (await last.stored()).payload == ChatReply(result="all")
 
 

@@ -69,7 +69,7 @@ async def test_frames_for_a_user_who_is_away_are_held(at: At) -> None:
     answer = await at.push({"user_id": "bob", "message": {"n": 1}})
 
     assert answer.json() == {"status": "SUCCESS", "reached": 0, "held": True}
-    assert await at.stage.stores.connections.take_held("bob") == ({"n": 1},)
+    assert (await at.stage.stores.connections.held("bob")).frames == ({"n": 1},)
 
 
 async def test_a_push_over_grpc_reaches_the_same_pods(at: At) -> None:
@@ -85,7 +85,7 @@ async def test_a_push_over_grpc_is_held_where_it_says_so(at: At) -> None:
     pushed = await at.push_over_grpc("dan", {"n": 1}, hold=True)
 
     assert (pushed.connections, pushed.held) == (0, True)
-    assert await at.stage.stores.connections.take_held("dan") == ({"n": 1},)
+    assert (await at.stage.stores.connections.held("dan")).frames == ({"n": 1},)
 
 
 async def test_whoever_has_not_the_token_is_refused_over_both(at: At) -> None:

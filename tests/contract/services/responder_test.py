@@ -148,7 +148,7 @@ async def test_an_answer_for_a_user_who_is_away_is_held(at: Stage) -> None:
     await stored(at, "held", "dan")
     await at.is_settled("output")
 
-    [frame] = await at.stores.connections.take_held("dan")
+    [frame] = (await at.stores.connections.held("dan")).frames
 
     assert frame["result"] == "for dan"
 

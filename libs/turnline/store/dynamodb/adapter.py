@@ -16,7 +16,7 @@ from turnline.store.dynamodb.schema import CONNECTIONS, RESPONSES, SESSIONS, Tab
 from turnline.store.dynamodb.sessions import DynamoDbSessionOptions, DynamoDbSessionStore
 from turnline.store.dynamodb.startup import open_table
 from turnline.store.dynamodb.table import TRY_SECONDS, TableOptions
-from turnline.store.ports import Connection, ConnectionStore, ResponseStore, SessionStore
+from turnline.store.ports import Connection, ConnectionStore, Held, ResponseStore, SessionStore
 
 _RESPONSE_TABLE = "execution.response_store.dynamodb.table_name"
 _SESSION_TABLE = "session.dynamodb.table_name"
@@ -111,7 +111,11 @@ class NoConnectionStore:
         """Refuse."""
         raise _unnamed()
 
-    async def take_held(self, user_id: str) -> Sequence[dict[str, Any]]:
+    async def held(self, user_id: str) -> Held:
+        """Refuse."""
+        raise _unnamed()
+
+    async def drop_held(self, user_id: str, through: str) -> None:
         """Refuse."""
         raise _unnamed()
 

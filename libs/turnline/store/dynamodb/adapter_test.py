@@ -92,7 +92,8 @@ async def test_without_a_connections_table_only_connections_are_refused(
             stores.connections.remove("u", "c"),
             stores.connections.connections_of("u"),
             stores.connections.hold("u", {}),
-            stores.connections.take_held("u"),
+            stores.connections.held("u"),
+            stores.connections.drop_held("u", "1"),
         ):
             with pytest.raises(ConfigurationError, match="name the table"):
                 await refused

@@ -26,7 +26,7 @@ from turnline.store.dynamodb.items import (
 from turnline.store.dynamodb.settle import Step, over, settle
 from turnline.store.dynamodb.table import Table, Write, puts
 from turnline.store.json_values import decode_object, encode_json
-from turnline.store.ports import Connection
+from turnline.store.ports import Connection, Held
 
 _HELD = "held"
 
@@ -114,25 +114,35 @@ class DynamoDbConnectionStore:
 
         await settle(self._table, name, decide)
 
-    async def take_held(self, user_id: str) -> Sequence[dict[str, Any]]:
-        """Give the held frames, oldest first, and forget them; they are read first."""
+    async def held(self, user_id: str) -> Held:
+        """Give the held frames."""
         name = Key(_held(user_id), _HELD)
-
-        async def decide(head: Item | None, writer: str) -> Step[Sequence[dict[str, Any]]]:
-            first, end = _range(head)
-            if head is None or first == end:
-                return Step(())
+        async with self._table.deadline():
+            first, end = _range(await self._table.get(name))
+            if first == end:
+                return Held(frames=(), through="")
             items = await self._table.between(name.partition, _frame(first), _frame(end))
-            now = self._table.clock.time()
-            frames = tuple(
-                decode_object(body)
-                for _, body, item in whole(items, "connection_id")
-                if not expired(item, now)
-            )
-            taken = _head(end, end, writer, number(head, EXPIRY))
-            return Step(frames, [over(head, name, taken)])
+        now = self._table.clock.time()
+        frames = tuple(
+            decode_object(body)
+            for _, body, item in whole(items, "connection_id")
+            if not expired(item, now)
+        )
+        return Held(frames=frames, through=str(end))
 
-        return await settle(self._table, name, decide)
+    async def drop_held(self, user_id: str, through: str) -> None:
+        """Forget the held frames up to one that was given; they are removed as they expire."""
+        name = Key(_held(user_id), _HELD)
+        behind = int(through or 0)
+
+        async def decide(head: Item | None, writer: str) -> Step[None]:
+            first, end = _range(head)
+            if head is None or behind <= first:
+                return Step(None)
+            left = _head(min(behind, end), end, writer, number(head, EXPIRY))
+            return Step(None, [over(head, name, left)])
+
+        await settle(self._table, name, decide)
 
     async def check(self) -> None:
         """Return if the table answers."""

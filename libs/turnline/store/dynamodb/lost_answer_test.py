@@ -292,15 +292,17 @@ async def test_a_socket_is_added_and_removed(
     assert len(await connections.connections_of("u")) == (name == "add")
 
 
-async def test_a_frame_is_held_once_and_taken_once(
+async def test_a_frame_is_held_once_and_dropped_once(
     connections: DynamoDbConnectionStore, front: AwsFront
 ) -> None:
     for number in range(3):
         _lose(front)
         await connections.hold("u", {"n": number})
+    held = await connections.held("u")
+    await connections.hold("u", {"n": 3})
     _lose(front)
 
-    taken = await connections.take_held("u")
+    await connections.drop_held("u", held.through)
 
-    assert list(taken) == [{"n": 0}, {"n": 1}, {"n": 2}]
-    assert list(await connections.take_held("u")) == []
+    assert list(held.frames) == [{"n": 0}, {"n": 1}, {"n": 2}]
+    assert list((await connections.held("u")).frames) == [{"n": 3}]

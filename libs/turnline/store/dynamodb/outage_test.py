@@ -159,7 +159,8 @@ async def test_every_call_ends_in_time_while_the_server_hangs(
             connections.remove("u", "c"),
             connections.connections_of("u"),
             connections.hold("u", {}),
-            connections.take_held("u"),
+            connections.held("u"),
+            connections.drop_held("u", "1"),
             connections.check(),
         ]
         began = time.monotonic()

@@ -86,7 +86,8 @@ async def _use_connections(store: DynamoDbConnectionStore) -> None:
     await store.connections_of("u")
     await store.remove("u", "c")
     await store.hold("u", {"n": 1})
-    await store.take_held("u")
+    held = await store.held("u")
+    await store.drop_held("u", held.through)
     await store.check()
 
 

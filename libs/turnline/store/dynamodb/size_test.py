@@ -205,7 +205,7 @@ async def test_a_frame_of_any_size_is_held(connections: DynamoDbConnectionStore)
     for frame in frames:
         await connections.hold("u", frame)
 
-    assert list(await connections.take_held("u")) == frames
+    assert list((await connections.held("u")).frames) == frames
 
 
 async def test_a_frame_over_all_sizes_is_refused(connections: DynamoDbConnectionStore) -> None:

@@ -4,14 +4,15 @@ Everything happens between two awaits, so each method is atomic.  Both maps stan
 which their entries expire, so clearing away looks only at the front.
 """
 
+import itertools
 from collections import OrderedDict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from turnline.protocol.clock import Clock
 from turnline.store.json_values import decode_object, encode_json
-from turnline.store.ports import Connection
+from turnline.store.ports import Connection, Held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,7 @@ class MemoryConnectionOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
+    number: int
     until: float
     body: bytes
 
@@ -40,7 +42,7 @@ class _Frame:
 @dataclass(slots=True)
 class _Held:
     frames: deque[_Frame]
-    until: float = field(default=0.0)
+    until: float = 0.0
 
 
 class MemoryConnectionStore:
@@ -52,6 +54,7 @@ class MemoryConnectionStore:
         self._expiry: OrderedDict[tuple[str, str], float] = OrderedDict()
         self._by_user: dict[str, dict[str, Connection]] = {}
         self._held: OrderedDict[str, _Held] = OrderedDict()
+        self._numbers = itertools.count(1)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -83,19 +86,31 @@ class MemoryConnectionStore:
         held = self._held.get(user_id)
         if held is None:
             held = self._held[user_id] = _Held(deque(maxlen=self._options.max_held_per_user))
-        held.frames.append(_Frame(until, body))
+        held.frames.append(_Frame(next(self._numbers), until, body))
         held.until = until
         self._held.move_to_end(user_id)
         if len(self._held) > self._options.max_held_users:
             self._held.popitem(last=False)
 
-    async def take_held(self, user_id: str) -> Sequence[dict[str, Any]]:
-        """Give the held frames, oldest first, and forget them."""
+    async def held(self, user_id: str) -> Held:
+        """Give the held frames."""
         now = self._expire()
-        held = self._held.pop(user_id, None)
+        held = self._held.get(user_id)
+        frames = [frame for frame in held.frames if frame.until > now] if held else []
+        return Held(
+            frames=tuple([decode_object(frame.body) for frame in frames]),
+            through=str(frames[-1].number) if frames else "",
+        )
+
+    async def drop_held(self, user_id: str, through: str) -> None:
+        """Forget the held frames up to one that was given."""
+        held = self._held.get(user_id)
         if held is None:
-            return ()
-        return tuple([decode_object(frame.body) for frame in held.frames if frame.until > now])
+            return
+        while held.frames and held.frames[0].number <= int(through or 0):
+            held.frames.popleft()
+        if not held.frames:
+            del self._held[user_id]
 
     def _expire(self) -> float:
         now = self._clock.monotonic()

@@ -48,7 +48,7 @@ async def test_of_too_many_users_the_one_longest_without_a_new_frame_gives_way()
     for user_id in ("a", "b", "a", "c"):
         await store.hold(user_id, {"for": user_id})
 
-    assert [len(await store.take_held(user_id)) for user_id in ("a", "b", "c")] == [2, 0, 1]
+    assert [len((await store.held(user_id)).frames) for user_id in ("a", "b", "c")] == [2, 0, 1]
 
 
 async def test_a_frame_that_is_no_json_is_refused() -> None:

@@ -1,6 +1,7 @@
 """What happens to a user's connections in one step, in the server's own language.
 
-`sockets` holds `<until ms>;<since µs>;<endpoint>` by connection id, `held` `<until ms>;<frame>`.
+`sockets` holds `<until ms>;<since µs>;<endpoint>` by connection id, `held` a list of
+`<until ms>;<frame>`.
 """
 
 from turnline.store.valkey.commands import Script
@@ -56,18 +57,31 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 """,
 )
 
-# KEYS held -> {frame, ...}
-TAKE = Script.of(
-    _NOW.replace("#!lua", "#!lua flags=allow-oom"),
+# KEYS held -> {digest of the newest, frame, ...} or {}
+HELD = Script.of(
+    _NOW.replace("#!lua", "#!lua flags=no-writes"),
     """
-local frames = {}
-for _, held in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do
+local all, found = redis.call('LRANGE', KEYS[1], 0, -1), {}
+for _, held in ipairs(all) do
   local stop = string.find(held, ';', 1, true)
   if tonumber(string.sub(held, 1, stop - 1)) > now then
-    frames[#frames + 1] = string.sub(held, stop + 1)
+    found[#found + 1] = string.sub(held, stop + 1)
   end
 end
-redis.call('DEL', KEYS[1])
-return frames
+if #found > 0 then table.insert(found, 1, redis.sha1hex(all[#all])) end
+return found
+""",
+)
+
+# KEYS held, ARGV digest
+DROP = Script.of(
+    "#!lua flags=allow-oom\n",
+    """
+for place, held in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do
+  if redis.sha1hex(held) == ARGV[1] then
+    redis.call('LTRIM', KEYS[1], place, -1)
+    return
+  end
+end
 """,
 )

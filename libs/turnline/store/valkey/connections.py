@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from turnline.store.json_values import decode_object, encode_json
-from turnline.store.ports import Connection
+from turnline.store.ports import Connection, Held
 from turnline.store.valkey import connection_scripts as scripts
 from turnline.store.valkey.commands import Commands
 from turnline.store.valkey.keys import UserNames, user_names
@@ -70,10 +70,17 @@ class ValkeyConnectionStore:
             scripts.HOLD, keys, self._held_ttl, self._options.max_held_per_user, body
         )
 
-    async def take_held(self, user_id: str) -> Sequence[dict[str, Any]]:
-        """Give the held frames, oldest first, and forget them."""
-        frames: list[bytes] = await self._commands.run(scripts.TAKE, self._names(user_id)[1:])
-        return tuple(map(decode_object, frames))
+    async def held(self, user_id: str) -> Held:
+        """Give the held frames."""
+        found: list[bytes] = await self._commands.run(scripts.HELD, self._names(user_id)[1:])
+        return Held(
+            frames=tuple(map(decode_object, found[1:])),
+            through=found[0].decode() if found else "",
+        )
+
+    async def drop_held(self, user_id: str, through: str) -> None:
+        """Forget the held frames up to one that was given."""
+        await self._commands.run(scripts.DROP, self._names(user_id)[1:], through)
 
     async def check(self) -> None:
         """Return if the server answers."""

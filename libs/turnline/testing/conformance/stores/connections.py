@@ -189,10 +189,10 @@ class SocketCases(ConnectionCases):
 
 
 class HeldFrameCases(ConnectionCases):
-    """`hold` and `take_held`."""
+    """`hold`, `held` and `drop_held`."""
 
     async def test_nothing_is_held_at_first(self, store: ConnectionStore) -> None:
-        assert list(await store.take_held("u")) == []
+        assert list((await store.held("u")).frames) == []
 
     async def test_held_frames_are_given_oldest_first_as_they_were(
         self, store: ConnectionStore, other: ConnectionStore
@@ -205,42 +205,76 @@ class HeldFrameCases(ConnectionCases):
         for frame, each in zip(frames, [store, other, store], strict=True):
             await each.hold("u", frame)
 
-        assert list(await other.take_held("u")) == frames
+        assert list((await other.held("u")).frames) == frames
 
-    async def test_a_taken_frame_is_not_given_again(
+    async def test_a_frame_is_given_until_it_is_dropped(
         self, store: ConnectionStore, other: ConnectionStore
     ) -> None:
         await store.hold("u", {"n": 1})
-        await store.take_held("u")
+        held = await store.held("u")
+        assert list(held.frames) == [{"n": 1}]
+        assert await store.held("u") == await other.held("u") == held
 
-        assert list(await other.take_held("u")) == []
+        await other.drop_held("u", held.through)
+        assert list((await store.held("u")).frames) == []
         await store.hold("u", {"n": 2})
-        assert list(await store.take_held("u")) == [{"n": 2}]
+        assert list((await other.held("u")).frames) == [{"n": 2}]
+
+    async def test_what_came_after_it_was_read_is_not_dropped(
+        self, store: ConnectionStore, other: ConnectionStore
+    ) -> None:
+        for number in (1, 2):
+            await store.hold("u", {"n": number})
+        held = await store.held("u")
+        await other.hold("u", {"n": 3})
+        await store.drop_held("u", held.through)
+
+        assert list((await other.held("u")).frames) == [{"n": 3}]
+
+    async def test_what_was_dropped_can_be_dropped_again(self, store: ConnectionStore) -> None:
+        await store.hold("u", {"n": 1})
+        held = await store.held("u")
+        await store.hold("u", {"n": 2})
+        for _ in range(2):
+            await store.drop_held("u", held.through)
+
+        assert list((await store.held("u")).frames) == [{"n": 2}]
+
+    async def test_dropping_where_nothing_is_held_does_nothing(
+        self, store: ConnectionStore
+    ) -> None:
+        nothing = await store.held("u")
+        await store.hold("u", {"n": 1})
+        await store.drop_held("u", nothing.through)
+        await store.drop_held("v", nothing.through)
+
+        assert list((await store.held("u")).frames) == [{"n": 1}]
+
+    async def test_many_droppers_drop_only_what_they_read(
+        self, store: ConnectionStore, other: ConnectionStore
+    ) -> None:
+        both, read = (store, other), []
+        for number in range(10):
+            await both[number % 2].hold("u", {"n": number})
+            read.append((await store.held("u")).through)
+        await asyncio.gather(*(both[at % 2].drop_held("u", read[at]) for at in range(7)))
+
+        assert [frame["n"] for frame in (await store.held("u")).frames] == [7, 8, 9]
 
     async def test_frames_are_held_by_user(self, store: ConnectionStore) -> None:
         await store.hold("u", {"n": 1})
         await store.hold("v", {"n": 2})
 
-        assert list(await store.take_held("w")) == []
-        assert list(await store.take_held("v")) == [{"n": 2}]
-        assert list(await store.take_held("u")) == [{"n": 1}]
-
-    async def test_each_frame_is_taken_by_one(
-        self, store: ConnectionStore, other: ConnectionStore
-    ) -> None:
-        for number in range(10):
-            await store.hold("u", {"n": number})
-
-        taken = await asyncio.gather(*(each.take_held("u") for each in [store, other] * 5))
-
-        assert [frame["n"] for frames in taken for frame in frames] == list(range(10))
+        assert list((await store.held("w")).frames) == []
+        assert list((await store.held("v")).frames) == [{"n": 2}]
+        assert list((await store.held("u")).frames) == [{"n": 1}]
 
     async def test_of_too_many_frames_the_oldest_give_way(self, harness: ConnectionHarness) -> None:
         async with harness.open(ConnectionLimits(max_held=3)) as store:
             for number in range(5):
                 await store.hold("u", {"n": number})
 
-            taken = await store.take_held("u")
+            taken = (await store.held("u")).frames
 
         assert [frame["n"] for frame in taken] == [2, 3, 4]
 
@@ -249,7 +283,7 @@ class HeldFrameCases(ConnectionCases):
             await store.hold("u", {"n": 1})
             await time.pass_ticks(11)
 
-            assert list(await store.take_held("u")) == []
+            assert list((await store.held("u")).frames) == []
 
     async def test_each_held_frame_has_its_own_ttl(
         self, harness: ConnectionHarness, time: StoreTime
@@ -260,7 +294,7 @@ class HeldFrameCases(ConnectionCases):
             await store.hold("u", {"n": 2})
             await time.pass_ticks(6)
 
-            assert list(await store.take_held("u")) == [{"n": 2}]
+            assert list((await store.held("u")).frames) == [{"n": 2}]
 
     async def test_changing_a_frame_does_not_change_what_is_held(
         self, store: ConnectionStore
@@ -269,7 +303,7 @@ class HeldFrameCases(ConnectionCases):
         await store.hold("u", frame)
         frame["list"].append(2)
 
-        assert list(await store.take_held("u")) == [{"list": [1]}]
+        assert list((await store.held("u")).frames) == [{"list": [1]}]
 
 
 class ConnectionStoreSuite(SocketCases, HeldFrameCases):
