@@ -44,7 +44,10 @@ class Client:
         await self._rest_sync()
         await self._stream()
         await self._is_told(await self._submit(WORDS), WORDS)
+        away = await self._push({"n": 0})
+        assert away == {"status": "SUCCESS", "reached": 0, "held": True}
         async with socket_at(self._port(Service.GATEWAY), token_for(self.user)) as talk:
+            assert await talk.hear() == {"n": 0}
             await self._over_a_socket(talk)
             await self._pushed(talk)
         await self.has_all_in_its_history()
@@ -134,13 +137,19 @@ class Client:
         _check_stream(frames)
 
     async def _pushed(self, talk: Conversation) -> None:
+        frames = ({"type": "NOTE", "n": 1}, {"n": 2})
+        answer = await self._push(*frames)
+        assert answer == {"status": "SUCCESS", "reached": 1, "held": False}
+        assert (await talk.hear(), await talk.hear()) == frames
+
+    async def _push(self, *frames: Frame) -> dict[str, object]:
         url = self._installed.running[Service.PUSH_ENDPOINT].url
-        body = {"user_id": self.user, "messages": [{"type": "NOTE", "n": 1}, {"n": 2}]}
+        body = {"user_id": self.user, "messages": frames}
         headers = {PUSH_TOKEN_HEADER: PUSH_TOKEN}
         async with httpx.AsyncClient(base_url=url, headers=headers) as client:
             answer = await client.post("/internal/push/user", json=body)
-        assert answer.json() == {"status": "SUCCESS", "reached": 1, "held": False}
-        assert [await talk.hear(), await talk.hear()] == body["messages"]
+        taken: dict[str, object] = answer.json()
+        return taken
 
     async def _ask(self, method: str, **request: Any) -> httpx.Response:  # noqa: ANN401 - httpx's
         headers = {"authorization": f"Bearer {token_for(self.user)}", **request.pop("headers", {})}
