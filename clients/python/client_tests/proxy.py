@@ -2,14 +2,20 @@
 
 import asyncio
 from contextlib import suppress
-from types import TracebackType
 from typing import Self
 
 
 class Proxy:
-    """Passes bytes on to a server; use as an async context manager."""
+    """Passes bytes on to a server; use as an async context manager.
 
-    def __init__(self, target: str) -> None:
+    Attributes:
+        connections: that there were.
+    """
+
+    def __init__(self, target: str, *, limit: int | None = None) -> None:
+        """Close each connection once so many bytes went to its client; None has no limit."""
+        self.connections = 0
+        self._limit = limit
         host, _, port = target.rpartition(":")
         self._server_at = (host, int(port))
         self._server: asyncio.Server | None = None
@@ -26,12 +32,7 @@ class Proxy:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
         self._server.close()
         self.refuse()
@@ -54,16 +55,27 @@ class Proxy:
         if self._refusing:
             writer.transport.abort()
             return
+        self.connections += 1
         far_reader, far_writer = await asyncio.open_connection(*self._server_at)
         pair = {writer, far_writer}
         self._writers |= pair
-        await asyncio.gather(_pump(reader, far_writer), _pump(far_reader, writer))
+        await asyncio.gather(
+            _pump(reader, far_writer, None, pair), _pump(far_reader, writer, self._limit, pair)
+        )
         self._writers -= pair
 
 
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _pump(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    limit: int | None,
+    pair: set[asyncio.StreamWriter],
+) -> None:
+    left = 1 << 62 if limit is None else limit
     with suppress(OSError):
-        while data := await reader.read(65536):
+        while left and (data := await reader.read(min(left, 65536))):
+            left -= len(data)
             writer.write(data)
             await writer.drain()
-    writer.transport.abort()
+    for each in pair:
+        each.close()

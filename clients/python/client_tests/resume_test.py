@@ -43,17 +43,16 @@ def positions(items: list[StreamItem]) -> list[Position]:
     return [item.position for item in items if isinstance(item, Chunk)]
 
 
-async def test_a_stream_goes_on_behind_the_last_piece_after_each_cut(
-    proxy: Proxy, far: AsyncClient
-) -> None:
-    prompt = " ".join(str(number) for number in range(12))
-    items: list[StreamItem] = []
+async def test_a_stream_goes_on_behind_the_last_piece_after_each_cut(rig: Rig) -> None:
+    prompt = " ".join(str(number) for number in range(200))
+    retry = RetryPolicy(backoff=0.05)
+    async with (
+        Proxy(rig.open, limit=2000) as proxy,
+        AsyncClient(proxy.target, timeout=30, retry=retry) as far,
+    ):
+        items = [item async for item in far.stream(prompt, session_id=fresh())]
 
-    async for item in far.stream(prompt, session_id=fresh()):
-        items.append(item)
-        if len(items) % 3 == 0:
-            proxy.cut()
-
+    assert proxy.connections > 3
     assert [isinstance(item, Admitted) for item in items].count(True) == 1
     assert positions(items) == [Position(1, index) for index in range(len(items) - 2)]
     assert isinstance(items[-1], Reply)
@@ -74,6 +73,22 @@ async def test_a_stream_cut_while_its_turn_runs_goes_on(
 
     texts = [item.text for item in items if isinstance(item, Chunk) and item.text]
     assert texts == ["holding ", "done"]
+
+
+async def test_a_wait_that_is_cancelled_loses_nothing(client: AsyncClient, rig: Rig) -> None:
+    request = ChatRequest(prompt=str(rig.folder / fresh()), agent="hold")
+    stream = client.stream(request, session_id=fresh())
+    items: list[StreamItem] = []
+    with pytest.raises(TimeoutError):
+        while True:
+            items.append(await asyncio.wait_for(anext(stream), 1))
+
+    (rig.folder / request.prompt).touch()
+    items += [item async for item in stream]
+
+    assert positions(items) == [Position(1, index) for index in range(len(items) - 2)]
+    assert isinstance(items[-1], Reply)
+    assert items[-1].text == "holding done"
 
 
 async def test_a_new_attempt_is_told_and_its_places_begin_again(client: AsyncClient) -> None:

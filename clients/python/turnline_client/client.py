@@ -1,7 +1,6 @@
 """The asynchronous client: a turn's answer, its events, or its name to come back with."""
 
 import uuid
-from types import TracebackType
 from typing import Self, TypeVar
 
 import grpc.aio
@@ -34,9 +33,9 @@ Response = TypeVar("Response", bound=Message)
 class AsyncClient:
     """A client of one server; use as an async context manager, on one loop.
 
-    Every method raises TurnlineError, and tries again by itself what may be tried again.
-    `request_id` names a turn, and is made here unless given: the same one asks for the same turn,
-    which runs once.  Cancelling a call leaves its turn running; `cancel` stops that.
+    Every method raises TurnlineError (and what `token` raises), and tries again by itself what may
+    be tried again.  `request_id` names a turn, and is made here unless given: the same one asks for
+    the same turn, which runs once.  Cancelling a call leaves its turn running; `cancel` stops that.
 
     Args of the constructor:
         target: host:port, or another name that gRPC resolves.
@@ -64,12 +63,7 @@ class AsyncClient:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:

@@ -1,7 +1,7 @@
 """A turn's stream that goes on after a cut connection, from the last position seen."""
 
+import asyncio
 from collections.abc import AsyncIterator
-from types import TracebackType
 from typing import Self
 
 import grpc.aio
@@ -41,17 +41,15 @@ class ChatStream:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:
         """Stop reading."""
         self._ended = True
+        self._leave()
+
+    def _leave(self) -> None:
         if self._call is not None:
             self._call.cancel()
             self._call = None
@@ -60,7 +58,7 @@ class ChatStream:
         return self
 
     async def __anext__(self) -> StreamItem:
-        """Wait for the next item.
+        """Wait for the next item; cancelling the wait loses nothing.
 
         Raises:
             TurnlineError: the turn failed or was refused, the server stays away, the deadline
@@ -75,10 +73,14 @@ class ChatStream:
                     self._retries.moved_on()
                     self._ended = isinstance(item, Reply)
                     return item
+        except asyncio.CancelledError:
+            # The library has given up the call; the next wait makes it anew.
+            self._leave()
+            raise
         except BaseException:
             await self.aclose()
             raise
-        await self.aclose()
+        self._leave()
         raise StopAsyncIteration
 
     async def _read(self) -> pb.StreamChatResponse | None:

@@ -6,7 +6,6 @@ Not for code that runs on a loop already, and not for several threads at once.
 import asyncio
 from collections.abc import Generator
 from contextlib import closing
-from types import TracebackType
 from typing import Self
 
 from turnline_client.channel import Tls, Token
@@ -45,12 +44,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -14,12 +14,25 @@ final class Proxy implements AutoCloseable {
   private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
   private final String host;
   private final int port;
+  private final long limit;
   private volatile boolean refusing;
+  private volatile int connections;
 
   Proxy(String target) throws IOException {
+    this(target, Long.MAX_VALUE);
+  }
+
+  /** Closes each connection once so many bytes went to its client. */
+  Proxy(String target, long limit) throws IOException {
+    this.limit = limit;
     host = target.substring(0, target.lastIndexOf(':'));
     port = Integer.parseInt(target.substring(target.lastIndexOf(':') + 1));
     start(this::accept);
+  }
+
+  /** How many there were. */
+  int connections() {
+    return connections;
   }
 
   String target() {
@@ -56,23 +69,32 @@ final class Proxy implements AutoCloseable {
           continue;
         }
         Socket far = new Socket(host, port);
+        connections++;
         sockets.add(near);
         sockets.add(far);
-        start(() -> pump(near, far));
-        start(() -> pump(far, near));
+        start(() -> pump(near, far, Long.MAX_VALUE));
+        start(() -> pump(far, near, limit));
       } catch (IOException closed) {
         // The loop says whether that was the end.
       }
     }
   }
 
-  private void pump(Socket from, Socket to) {
+  private void pump(Socket from, Socket to, long limit) {
+    long left = limit;
     try {
       InputStream source = from.getInputStream();
       byte[] bytes = new byte[65536];
-      for (int read = source.read(bytes); read >= 0; read = source.read(bytes)) {
+      while (left > 0) {
+        int read = source.read(bytes, 0, (int) Math.min(left, bytes.length));
+        if (read < 0) {
+          break;
+        }
         to.getOutputStream().write(bytes, 0, read);
+        left -= read;
       }
+      // What is on its way still arrives.
+      to.close();
     } catch (IOException cut) {
       // Both ends go either way.
     }

@@ -1,0 +1,75 @@
+"""Servers that say more than this client knows, or end a stream early."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import grpc
+import grpc.aio
+import pytest
+
+from turnline_client import AsyncClient, Chunk, Reply, RetryPolicy, StreamItem, TurnlineError
+from turnline_client._wire.chat_pb2 import ChatReply, TurnEnd
+from turnline_client._wire.chat_service_pb2 import StreamChatResponse
+
+END = StreamChatResponse(end=TurnEnd(reply=ChatReply(result="x"))).SerializeToString()
+
+
+class Server:
+    """Answers every stream with the same messages, and counts them."""
+
+    def __init__(self, said: Sequence[bytes]) -> None:
+        self.said = said
+        self.asked = 0
+
+    async def stream(self, request: bytes, context: object) -> AsyncIterator[bytes]:
+        self.asked += 1
+        for message in self.said:
+            yield message
+
+
+@asynccontextmanager
+async def client_of(server: Server) -> AsyncIterator[AsyncClient]:
+    methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
+        "StreamChat": grpc.unary_stream_rpc_method_handler(server.stream)
+    }
+    serving = grpc.aio.server()
+    serving.add_generic_rpc_handlers(
+        [grpc.method_handlers_generic_handler("turnline.v1.ChatService", methods)]
+    )
+    port = serving.add_insecure_port("127.0.0.1:0")
+    await serving.start()
+    retry = RetryPolicy(max_tries=3, backoff=0.01)
+    try:
+        async with AsyncClient(f"127.0.0.1:{port}", timeout=20, retry=retry) as client:
+            yield client
+    finally:
+        await serving.stop(None)
+
+
+async def streamed(*said: bytes) -> list[StreamItem]:
+    async with client_of(Server(said)) as client:
+        return [item async for item in client.stream("x", session_id="s")]
+
+
+async def test_an_event_type_that_is_newer_is_given_by_its_name() -> None:
+    # Of a chunk of attempt 1, the event of type 999, with the name of that.
+    named = b"\x12\x11\x08\x01\x1a\x0d\x08\xe7\x07\x42\x08hologram"
+
+    items = await streamed(named, END)
+
+    assert [item.event.type for item in items if isinstance(item, Chunk)] == ["hologram"]
+
+
+async def test_kinds_of_items_that_are_newer_are_skipped() -> None:
+    items = await streamed(b"\xa2\x38\x03new", END)
+
+    assert [type(item) for item in items] == [Reply]
+
+
+async def test_a_stream_that_ends_before_its_turn_is_asked_for_again_and_then_unavailable() -> None:
+    server = Server([])
+    async with client_of(server) as client:
+        with pytest.raises(TurnlineError) as gone:
+            await anext(client.stream("x", session_id="s"))
+
+    assert (gone.value.code, server.asked) == ("unavailable", 3)
