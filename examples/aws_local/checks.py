@@ -40,6 +40,7 @@ async def check_that_it_answers_and_ends(folder: Path, scratch: Path, *, process
         pieces = {mode: await pieces_of(access, mode) for mode in MODES}
         printed = [await sent(said[mode], access) for mode in ("rest_sync", "rest_async")]
         status = await status_over(access)
+        talked = await talked_over(access)
         children = psutil.Process(process.pid).children(recursive=True)
         code = await ended(process, signal.SIGINT)
 
@@ -48,6 +49,7 @@ async def check_that_it_answers_and_ends(folder: Path, scratch: Path, *, process
     assert "runner" in result_in(printed[0])
     assert printed[1].json()["status"] == "ACCEPTED"
     assert (status["up"], status["who"]) == (True, "you")
+    assert "runner" in talked
     assert code == 0
     assert len(children) >= processes
     assert left_of(children, scratch) == []
@@ -172,6 +174,20 @@ async def status_over(access: Access) -> dict[str, object]:
         await socket.send('{"route": "status"}')
         answer: dict[str, object] = json.loads(await socket.recv())
         return answer
+
+
+async def talked_over(access: Access) -> str:
+    """Ask with the product's own terminal client."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "turnline.cli.main", "chat", PROMPT),
+        *("--url", access.websocket_url, "--token", access.token, "--token-in", "query"),
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(END_SECONDS):
+        out, err = await process.communicate()
+    return out.decode() or err.decode()
 
 
 async def sent(line: str, access: Access) -> httpx.Response:

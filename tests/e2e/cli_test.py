@@ -148,6 +148,16 @@ async def test_chat_prints_the_answer_to_one_question(server: Server, tmp_path: 
     assert (ended.code, ended.stdout) == (0, "hello there \n")
 
 
+async def test_chat_takes_the_path_of_its_url_and_sends_the_token_as_it_is_told(
+    server: Server, tmp_path: Path
+) -> None:
+    arguments = ("--agent", "counter", "--token", "you & me", "--token-in", "query", "one")
+
+    ended = await run(tmp_path / "chat", *cli("chat", "--url", f"{server.ws_url}/ws/", *arguments))
+
+    assert ended.stdout == "count=1 history=[] user=you & me\n"
+
+
 async def test_chat_asks_line_by_line_in_one_session(server: Server, tmp_path: Path) -> None:
     arguments = cli("chat", "--url", server.ws_url, "--agent", "counter", "--token", "me")
 

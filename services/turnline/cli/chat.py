@@ -6,6 +6,7 @@ import sys
 import uuid
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import click
 from websockets.asyncio.client import ClientConnection, connect
@@ -26,15 +27,15 @@ class _Client:
     token: str
     session_id: str
     agent: str
+    token_in: str
     socket: ClientConnection | None = field(default=None)
 
     async def open(self) -> ClientConnection:
         if self.socket is None:
-            # The token travels in a header, so that no proxy writes it into an access log.
-            self.socket = await connect(
-                f"{self.url.rstrip('/')}/ws",
-                additional_headers={"authorization": f"Bearer {self.token}"},
-            )
+            url, headers = _address(self.url), {"authorization": f"Bearer {self.token}"}
+            if self.token_in == "query":
+                url, headers = _address(self.url, token=self.token), {}
+            self.socket = await connect(url, additional_headers=headers)
         return self.socket
 
     async def ask(self, prompt: str) -> bool:
@@ -81,6 +82,13 @@ class _Client:
         }
 
 
+def _address(url: str, **query: str) -> str:
+    """Give where sockets are opened: `/ws`, unless the URL has a path (a stage of API Gateway)."""
+    parts = urlsplit(url)
+    asked = "&".join(filter(None, (parts.query, urlencode(query))))
+    return urlunsplit(parts._replace(path=parts.path.rstrip("/") or "/ws", query=asked))
+
+
 def _check_hope(error: Exception, failures: int) -> None:
     """Give up when another connection would not help."""
     close = error.rcvd if isinstance(error, ConnectionClosed) else None
@@ -92,13 +100,28 @@ def _check_hope(error: Exception, failures: int) -> None:
 
 @click.command()
 @click.argument("prompt", required=False)
-@click.option("--url", default="ws://127.0.0.1:8000", show_default=True, help="Gateway URL.")
+@click.option(
+    "--url",
+    default="ws://127.0.0.1:8000",
+    show_default=True,
+    help="Gateway URL; the socket is at its path, or at /ws if it has none.",
+)
 @click.option("--token", envvar="TURNLINE_TOKEN", default="dev", help="Your token.")
+@click.option(
+    "--token-in",
+    type=click.Choice(["header", "query"]),
+    default="header",
+    show_default=True,
+    help="Where the token travels; proxies log queries.  API Gateway takes it from ?token= alone.",
+)
 @click.option("--session", "session_id", default="", help="Session to go on with.")
 @click.option("--agent", default="", help="Name of the agent; default: the first one.")
-def chat(prompt: str | None, url: str, token: str, session_id: str, agent: str) -> None:
+def chat(
+    prompt: str | None, url: str, token: str, token_in: str, session_id: str, agent: str
+) -> None:
     """Talk to an agent.  With PROMPT: one question; without: line by line until end of input."""
-    client = _Client(url, token, session_id or f"chat-{uuid.uuid4().hex[:8]}", agent)
+    session_id = session_id or f"chat-{uuid.uuid4().hex[:8]}"
+    client = _Client(url, token, session_id, agent, token_in)
     try:
         answered = asyncio.run(_talk(client, prompt))
     except InvalidURI as error:
