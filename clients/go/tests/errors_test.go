@@ -203,6 +203,16 @@ func TestACallerWhoIsCancelledIsToldSo(t *testing.T) {
 	}
 }
 
+func TestAClientThatIsClosedEndsWhatRunsOnIt(t *testing.T) {
+	gate, proxy := newGate(t), newProxy(t, env(t, "TURNLINE_OPEN"))
+	client := client(t, proxy.address(), turnline.Options{})
+	_, err := read(client.Stream(soon(t), turn(t, "hold", string(gate))), func(turnline.Chunk) { _ = client.Close() })
+
+	if refused(t, err).Code != "cancelled" || proxy.connections() != 1 {
+		t.Fatal(err, proxy.connections())
+	}
+}
+
 func TestATurnPastItsDeadlineIsCutOff(t *testing.T) {
 	client, gate := strict(t, env(t, "TURNLINE_TOKEN"), 5), newGate(t)
 	_, err := client.Chat(soon(t), turn(t, "hold", string(gate)))

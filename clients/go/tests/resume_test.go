@@ -47,6 +47,22 @@ func TestAStreamWaitsForAServerThatIsAwayForAWhile(t *testing.T) {
 	}
 }
 
+func TestAReaderWhoIsSentAwayForTheSilenceComesBack(t *testing.T) {
+	gate := newGate(t)
+	all, err := read(
+		strict(t, env(t, "TURNLINE_TOKEN"), 2).Stream(soon(t), turn(t, "hold", string(gate))),
+		func(chunk turnline.Chunk) {
+			if chunk.Text() == "holding " {
+				time.AfterFunc(3500*time.Millisecond, func() { gate.open(t) })
+			}
+		},
+	)
+
+	if err != nil || all.text != "holding done" {
+		t.Fatal(all, err)
+	}
+}
+
 func TestTriesOfAStreamAreBounded(t *testing.T) {
 	proxy, gate := newProxy(t, env(t, "TURNLINE_OPEN")), newGate(t)
 	options := turnline.Options{MaxTries: 3, Backoff: time.Millisecond}

@@ -62,6 +62,7 @@ export class TurnlineClient {
   readonly #sessions: Http2SessionManager;
   readonly #token: Options["token"];
   readonly #retry: Retry;
+  readonly #closing = new AbortController();
 
   /** Makes a client of the server at `host:port`; it connects with the first call. */
   constructor(target: string, options: Options = {}) {
@@ -79,6 +80,7 @@ export class TurnlineClient {
 
   /** Ends the connection, and what still runs on it. */
   close(): void {
+    this.#closing.abort();
     this.#sessions.abort();
   }
 
@@ -137,7 +139,7 @@ export class TurnlineClient {
     request: Parameters<typeof read>[0],
     options: CallOptions,
   ): AsyncGenerator<StreamEvent, void> {
-    const patience = patienceOf(options);
+    const patience = this.#patience(options);
     return read(request, this.#retry, patience, async (request, signal) => {
       const rpc = await this.#signed(request.requestId, { endsAt: Infinity, signal });
       return this.#service.streamChat(request, rpc);
@@ -149,20 +151,27 @@ export class TurnlineClient {
     options: CallOptions,
     method: (rpc: RpcOptions) => Promise<Answer>,
   ): Promise<Answer> {
-    const patience = patienceOf(options);
+    const patience = this.#patience(options);
     for (let tries = 1; ; tries++) {
       try {
         return await method(await this.#signed(requestId, patience));
       } catch (thrown) {
-        const failed = ofThrown(thrown, requestId, patience.signal?.aborted ?? false);
+        const failed = ofThrown(thrown, requestId, patience.signal.aborted);
         if (!(await again(this.#retry, tries, failed, patience))) throw failed;
       }
     }
   }
 
+  #patience({ signal, timeoutMs }: CallOptions): Patience {
+    const closing = this.#closing.signal;
+    return {
+      signal: signal ? AbortSignal.any([signal, closing]) : closing,
+      endsAt: performance.now() + (timeoutMs ?? Infinity),
+    };
+  }
+
   async #signed(requestId: string, { endsAt, signal }: Patience): Promise<RpcOptions> {
-    const rpc: RpcOptions = {};
-    if (signal) rpc.signal = signal;
+    const rpc: RpcOptions = { signal };
     if (endsAt !== Infinity) rpc.timeoutMs = Math.max(1, Math.ceil(endsAt - performance.now()));
     if (this.#token === undefined) return rpc;
     try {
@@ -178,10 +187,6 @@ export class TurnlineClient {
 function named(turn: Turn): { requestId: string; request: Required<Turn> } {
   const requestId = turn.requestId || randomUUID();
   return { requestId, request: { ...turn, requestId } };
-}
-
-function patienceOf({ signal, timeoutMs }: CallOptions): Patience {
-  return { signal, endsAt: performance.now() + (timeoutMs ?? Infinity) };
 }
 
 function answered(end: TurnEnd | undefined, requestId: string): TurnEnd {

@@ -12,7 +12,7 @@ export interface Retry {
 /** How long a caller waits: to a time (`performance.now()`), and until it gives up. */
 export interface Patience {
   endsAt: number;
-  signal: AbortSignal | undefined;
+  signal: AbortSignal;
 }
 
 /** Waits before the next try; false if there is to be none. */
@@ -22,12 +22,12 @@ export async function again(
   failed: TurnlineError,
   patience: Patience,
 ): Promise<boolean> {
-  if (!failed.retryable || tries >= retry.maxTries || patience.signal?.aborted) return false;
+  if (!failed.retryable || tries >= retry.maxTries || patience.signal.aborted) return false;
   const backoff = Math.min(retry.backoffMs * 2 ** (tries - 1), MAX_BACKOFF_MS);
   const delay = Math.max(backoff * (0.5 + Math.random() / 2), failed.retryAfterMs);
   if (performance.now() + delay >= patience.endsAt) return false;
   try {
-    await pause(delay, undefined, patience.signal ? { signal: patience.signal } : {});
+    await pause(delay, undefined, { signal: patience.signal });
   } catch {
     return false; // the caller gave up
   }

@@ -50,16 +50,16 @@ export async function* read(
     // Ends the call when the reader leaves, or its time is over.
     const leaving = new AbortController();
     const timer = expiring(leaving, patience);
-    const signals = patience.signal ? [patience.signal, leaving.signal] : [leaving.signal];
+    const signal = AbortSignal.any([patience.signal, leaving.signal]);
     try {
-      for await (const item of await connect(reading.request, AbortSignal.any(signals))) {
+      for await (const item of await connect(reading.request, signal)) {
         const event = reading.take(item);
         if (event) yield event;
         if (event?.kind === "end") return;
       }
       throw brokenOff(request.requestId);
     } catch (thrown) {
-      const failed = ofThrown(thrown, request.requestId, patience.signal?.aborted ?? false);
+      const failed = ofThrown(thrown, request.requestId, patience.signal.aborted);
       // A server that has nothing to say for long sends its readers away, to come back.
       if (reading.moved || failed.code === "reply_not_ready") tries = 1;
       if (!(await again(retry, tries, failed, patience))) throw failed;

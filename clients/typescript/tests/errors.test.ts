@@ -165,6 +165,15 @@ test("a caller who gives up is told so", async () => {
   assert.equal(failed.code, "cancelled");
 });
 
+test("a client that is closed ends what runs on it", async () => {
+  const [gate, proxy] = [new Gate(), await Proxy.to(env("TURNLINE_OPEN"))];
+  const asking = client(proxy.address);
+  const events = asking.stream(turn("hold", gate.path), SOON);
+
+  const failed = await refused(new Seen().read(events, () => asking.close()));
+  assert.deepEqual([failed.code, proxy.connections], ["cancelled", 1]);
+});
+
 test("a turn past its deadline is cut off", async () => {
   const gate = new Gate();
   const failed = await refused(strict(TOKEN).chat(turn("hold", gate.path), SOON));

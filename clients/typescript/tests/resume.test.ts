@@ -1,7 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Proxy } from "./proxy.js";
-import { admitted, client, env, Gate, open, refused, resultOf, Seen, SOON, turn } from "./rig.js";
+import {
+  admitted,
+  client,
+  env,
+  Gate,
+  open,
+  refused,
+  resultOf,
+  Seen,
+  SOON,
+  strict,
+  turn,
+} from "./rig.js";
 
 for (const how of ["reset", "end"] as const) {
   test(`a stream that is cut (${how}) goes on behind the last event seen`, async () => {
@@ -39,6 +51,17 @@ test("a stream waits for a server that is away for a while", async () => {
     proxy.refuse();
     gate.open();
     setTimeout(() => proxy.heal(), 300);
+  });
+
+  assert.equal(all.text, "holding done");
+});
+
+test("a reader who is sent away for the silence comes back", async () => {
+  const gate = new Gate();
+  const asking = strict({ token: env("TURNLINE_TOKEN"), maxTries: 2 });
+  const events = asking.stream(turn("hold", gate.path), SOON);
+  const all = await new Seen().read(events, (chunk) => {
+    if (chunk.text === "holding ") setTimeout(() => gate.open(), 3500);
   });
 
   assert.equal(all.text, "holding done");
