@@ -9,7 +9,12 @@ import pytest
 ROOT = Path(__file__).absolute().parents[2]
 DECISIONS = ROOT / "docs/adr"
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-DOCUMENTS = [*ROOT.glob("*.md"), *DECISIONS.glob("*.md")]
+DOCUMENTS = [
+    *ROOT.glob("*.md"),
+    *DECISIONS.glob("*.md"),
+    *ROOT.glob("docs/api/*.md"),
+    *ROOT.glob("tests/contract/**/*.md"),
+]
 
 _LINK = re.compile(r"\]\(([^)#:]+)\)")
 _QUOTED = re.compile(r"`([^` ]+)`")
@@ -37,7 +42,7 @@ def names_in(file: str) -> set[str]:
     return set(re.findall(r"def (test_\w+)", path.read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_links_of_a_document_lead_somewhere(document: Path) -> None:
     links = _LINK.findall(document.read_text(encoding="utf-8"))
 
