@@ -12,6 +12,8 @@ import httpx
 import pytest
 import pytest_asyncio
 
+from contract.api.answers import misfits
+from contract.api.documents import document
 from contract.services.packages import Service
 from contract.services.stage import Stage, stage
 from e2e.process import Server
@@ -151,3 +153,20 @@ async def test_a_call_over_grpc_becomes_the_same_request(at: At) -> None:
 
     assert (request.scope, request.request.prompt) == ("ann", "hello")
     assert answer.end.reply.result == "hi"
+
+
+async def test_a_store_or_broker_that_is_away_is_told_as_documented(at: At) -> None:
+    broker, valkey = at.stage.servers
+    body = {"prompt": "hello", "session_id": "s"}
+
+    await broker.stop(hard=True)
+    without_broker = await at.ask(json=body)
+    valkey.kill()
+    without_store = await at.ask(json=body)
+
+    for answer, code in (
+        (without_broker, "transport_unavailable"),
+        (without_store, "store_unavailable"),
+    ):
+        assert misfits(document("openapi.yaml"), answer) == []
+        assert (answer.status_code, answer.json()["detail"]["code"]) == (503, code)

@@ -22,7 +22,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from chaos.processes.brokers.nats import one_nats
-from chaos.processes.brokers.port import Block
+from chaos.processes.brokers.port import Block, Broker
 from chaos.processes.topology import PUSH_TOKEN, merged, usual_settings
 from contract.services.packages import Packed, Service
 from e2e.process import Server
@@ -32,7 +32,7 @@ from turnline.protocol.clock import SystemClock
 from turnline.push import PUSH_PATH, PUSH_TOKEN_HEADER
 from turnline.store import Connection
 from turnline.store.registry import Stores, open_stores
-from turnline.testing.servers.valkey import running_valkey
+from turnline.testing.servers.valkey import ValkeyServer, running_valkey
 from turnline.v1 import envelope_pb2 as pb
 
 PATIENCE = 20.0
@@ -47,6 +47,8 @@ class Stage:
 
     Attributes:
         settings: what every service is started with.
+        broker: a client of the broker.
+        servers: the broker's server and Valkey, which may be stopped.
         heard: messages of the input and of the output stream, in order.
     """
 
@@ -54,6 +56,7 @@ class Stage:
     settings: Block
     stores: Stores
     broker: Client
+    servers: tuple[Broker, ValkeyServer]
     heard: dict[str, asyncio.Queue[Msg]] = field(default_factory=dict)
 
     @asynccontextmanager
@@ -164,7 +167,7 @@ async def stage(directory: Path) -> AsyncIterator[Stage]:
             loaded = Settings.model_validate(settings)
             try:
                 async with open_stores(loaded, SystemClock()) as stores:
-                    opened = Stage(directory, settings, stores, client)
+                    opened = Stage(directory, settings, stores, client, (broker, valkey))
                     await opened.listen()
                     yield opened
             finally:
