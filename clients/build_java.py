@@ -3,9 +3,12 @@
 What Maven fetches lies below `~/.cache/turnline`, checked against the repository's checksums.
 """
 
+import fcntl
 import platform
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -36,22 +39,22 @@ def package(folder: Path) -> Path:
         shutil.copy(ROOT / "LICENSE", resources)
         # Not into the downloads too, where the next build's user would find this one's.
         where = ["-Dmaven.install.skip", f"-DaltDeploymentRepository=packed::file:{folder}"]
-        maven(sources, "deploy", *where)
+        with downloads() as maven:
+            run([*maven, "deploy", *where], sources)
     return folder
 
 
-def maven(folder: Path, *arguments: str) -> str:
-    """Run Maven in a folder and give what it printed.
+@contextmanager
+def downloads() -> Iterator[list[str]]:
+    """Give the command of a Maven that asks nothing and is strict about checksums.
 
-    Raises:
-        BuildError: it is not installed, or failed.
+    Its downloads are this block's alone meanwhile: Maven does not share them well.  Ends with the
+    process too.
     """
-    return run([*maven_command(), *arguments], folder)
-
-
-def maven_command() -> list[str]:
-    """Give the command of a Maven that asks nothing and is strict about checksums."""
-    return ["mvn", "-B", "-C", "-ntp", f"-Dmaven.repo.local={DOWNLOADS}"]
+    DOWNLOADS.mkdir(parents=True, exist_ok=True)
+    with DOWNLOADS.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield ["mvn", "-B", "-C", "-ntp", f"-Dmaven.repo.local={DOWNLOADS}"]
 
 
 def _protoc() -> Path:
@@ -65,8 +68,9 @@ def _protoc() -> Path:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         artifact = f"com.google.protobuf:protoc:{found[1]}:exe:{system}-{machine}"
-        with TemporaryDirectory(dir=path.parent) as half:
-            maven(path.parent, _COPY, f"-Dartifact={artifact}", f"-DoutputDirectory={half}")
+        with TemporaryDirectory(dir=path.parent) as half, downloads() as maven:
+            copy = [_COPY, f"-Dartifact={artifact}", f"-DoutputDirectory={half}"]
+            run([*maven, *copy], path.parent)
             (Path(half) / name).chmod(0o755)
             # Whole at once, also for those who look just now.
             (Path(half) / name).rename(path)

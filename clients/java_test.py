@@ -1,6 +1,5 @@
 """The Java client as its users have it: packed, and tested in a project that asks for it."""
 
-import fcntl
 import shutil
 from pathlib import Path
 
@@ -20,10 +19,9 @@ async def test_the_packed_client_passes_its_tests_in_a_project_of_its_own(tmp_pa
     skip_without("mvn")
     packed = build_java.package(tmp_path / "packed")
     project = shutil.copytree(build_java.SOURCES / "client_tests", tmp_path / "project")
-    with (build_java.DOWNLOADS / "packed.lock").open("w") as lock:
+    with build_java.downloads() as maven:
         # Maven would keep the client of an earlier run.
-        fcntl.flock(lock, fcntl.LOCK_EX)
         shutil.rmtree(build_java.DOWNLOADS / "dev" / "turnline", ignore_errors=True)
         async with rig(tmp_path) as environment:
-            command = [*build_java.maven_command(), f"-Dpacked=file://{packed}", "test"]
+            command = [*maven, f"-Dpacked=file://{packed}", "test"]
             await run_tests(command, project, environment, passed=PASSED)
