@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { after, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { WireType } from "@bufbuild/protobuf/wire";
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import type { TurnlineClient } from "@turnline/client";
+import { ChatService, StreamChatResponseSchema } from "@turnline/client/turnline/v1/chat_service_pb";
+import { client, refused, Seen, SOON, turn } from "./rig.js";
+
+type Service = Partial<ServiceImpl<typeof ChatService>>;
+
+/** Starts a server of a test's own and gives a client of it. */
+async function serving(service: Service): Promise<TurnlineClient> {
+  const routes = connectNodeAdapter({ routes: (router) => router.service(ChatService, service) });
+  const server = createServer(routes);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  after(() => server.close());
+  return client(`127.0.0.1:${(server.address() as AddressInfo).port}`);
+}
+
+// Newer than this client: the stream has an item of a kind, and an event of a type, that the
+// client does not know.
+const tomorrow: Service = {
+  async *streamChat() {
+    const unknown = create(StreamChatResponseSchema);
+    unknown.$unknown = [{ no: 99, wireType: WireType.Varint, data: new Uint8Array([1]) }];
+    yield unknown;
+    const event = { type: 999 as never, typeName: "hologram", content: "not text" };
+    yield create(StreamChatResponseSchema, {
+      item: { case: "chunk", value: { attempt: 1, event } },
+    });
+    yield create(StreamChatResponseSchema, {
+      item: { case: "end", value: { outcome: { case: "reply", value: { result: "done" } } } },
+    });
+  },
+};
+
+test("what a newer server says is skipped or handed on", async () => {
+  const seen = [];
+  for await (const event of (await serving(tomorrow)).stream(turn("echo", "hi"), SOON)) {
+    seen.push(event.kind === "chunk" ? [event.event?.typeName, event.text] : event.kind);
+  }
+
+  assert.deepEqual(seen, [["hologram", ""], "end"]);
+});
+
+test("a turn that was admitted is not run anew", async () => {
+  const [asked, all]: [string[], Seen] = [[], new Seen()];
+  // Ends a stream without its end, and then knows its turn no more.
+  const forgetful = await serving({
+    async *streamChat({ requestId, request }) {
+      asked.push(requestId);
+      if (!request) throw new ConnectError("no such turn", Code.NotFound);
+      yield create(StreamChatResponseSchema, {
+        item: { case: "admitted", value: { requestId } },
+      });
+    },
+  });
+
+  const failed = await refused(all.read(forgetful.stream(turn("echo", "hi"), SOON)));
+  assert.deepEqual([failed.code, all.kinds], ["not_found", ["admitted"]]);
+  assert.deepEqual(asked, [failed.requestId, failed.requestId]);
+});
