@@ -78,7 +78,7 @@ func (c *Client) read(
 			if reading.moved || failed.Code == "reply_not_ready" {
 				tries = 1
 			}
-			if !c.again(ctx, tries, failed) {
+			if reading.ended || !c.again(ctx, tries, failed) {
 				yield(nil, failed)
 				return
 			}
@@ -94,6 +94,8 @@ type reading struct {
 	admitted bool
 	// moved says whether the connection brought something new.
 	moved bool
+	// ended says whether the turn itself has failed, which no reading on changes.
+	ended bool
 }
 
 // connect reads until the stream ends or its reader leaves; else the error says why it broke off.
@@ -164,6 +166,7 @@ func (r *reading) take(item *turnlinev1.StreamChatResponse) (Event, error) {
 		}
 	case *turnlinev1.StreamChatResponse_End:
 		if failure := item.End.GetFailure(); failure != nil {
+			r.ended = true
 			return nil, ofFailure(failure, r.request.GetRequestId())
 		}
 		return End{item.End}, nil

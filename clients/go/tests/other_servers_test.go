@@ -60,6 +60,22 @@ func (f forgetful) StreamChat(
 	return stream.Send(&turnlinev1.StreamChatResponse{Item: &turnlinev1.StreamChatResponse_Admitted{Admitted: turn}})
 }
 
+// failing is a server whose turn failed, in a way that another turn of the same kind may not.
+type failing struct {
+	turnlinev1.UnimplementedChatServiceServer
+	asked chan *turnlinev1.StreamChatRequest
+}
+
+func (f failing) StreamChat(
+	request *turnlinev1.StreamChatRequest,
+	stream grpc.ServerStreamingServer[turnlinev1.StreamChatResponse],
+) error {
+	f.asked <- request
+	failure := &turnlinev1.Failure{Code: "busy", Retry: turnlinev1.RetryHint_RETRY_HINT_NOW}
+	end := &turnlinev1.TurnEnd{Outcome: &turnlinev1.TurnEnd_Failure{Failure: failure}}
+	return stream.Send(&turnlinev1.StreamChatResponse{Item: &turnlinev1.StreamChatResponse_End{End: end}})
+}
+
 // serving starts a server of a test's own and gives a client of it.
 func serving(t *testing.T, service turnlinev1.ChatServiceServer) *turnline.Client {
 	t.Helper()
@@ -94,5 +110,14 @@ func TestATurnThatWasAdmittedIsNotRunAnew(t *testing.T) {
 	}
 	if first, second := <-server.asked, <-server.asked; first.GetRequestId() != second.GetRequestId() {
 		t.Fatal(first, second)
+	}
+}
+
+func TestATurnThatFailedIsNotReadAgain(t *testing.T) {
+	server := failing{asked: make(chan *turnlinev1.StreamChatRequest, 5)}
+	_, err := read(serving(t, server).Stream(soon(t), turn(t, "echo", "hi")), nothing)
+
+	if failed := refused(t, err); failed.Code != "busy" || !failed.Retryable || len(server.asked) != 1 {
+		t.Fatal(failed, len(server.asked))
 	}
 }

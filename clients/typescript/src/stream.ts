@@ -62,7 +62,7 @@ export async function* read(
       const failed = ofThrown(thrown, request.requestId, patience.signal.aborted);
       // A server that has nothing to say for long sends its readers away, to come back.
       if (reading.moved || failed.code === "reply_not_ready") tries = 1;
-      if (!(await again(retry, tries, failed, patience))) throw failed;
+      if (reading.ended || !(await again(retry, tries, failed, patience))) throw failed;
     } finally {
       clearTimeout(timer);
       leaving.abort();
@@ -87,6 +87,8 @@ function brokenOff(requestId: string): TurnlineError {
 class Reading {
   /** Whether the connection brought something new. */
   moved = false;
+  /** Whether the turn itself has failed, which no reading on changes. */
+  ended = false;
   #admitted = false;
 
   /** `request` asks for what comes behind the last event seen. */
@@ -122,6 +124,7 @@ class Reading {
       }
       case "end": {
         const { outcome } = item.value;
+        this.ended = true;
         if (outcome.case === "failure") throw ofFailure(outcome.value, requestId);
         return { kind: "end", end: item.value };
       }

@@ -9,6 +9,7 @@ import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import type { TurnlineClient } from "@turnline/client";
 import { ChatService, StreamChatResponseSchema } from "@turnline/client/turnline/v1/chat_service_pb";
+import { RetryHint } from "@turnline/client/turnline/v1/failure_pb";
 import { client, refused, Seen, SOON, turn } from "./rig.js";
 
 type Service = Partial<ServiceImpl<typeof ChatService>>;
@@ -65,4 +66,21 @@ test("a turn that was admitted is not run anew", async () => {
   const failed = await refused(all.read(forgetful.stream(turn("echo", "hi"), SOON)));
   assert.deepEqual([failed.code, all.kinds], ["not_found", ["admitted"]]);
   assert.deepEqual(asked, [failed.requestId, failed.requestId]);
+});
+
+test("a turn that failed is not read again", async () => {
+  let asked = 0;
+  // Failed in a way that another turn of the same kind may not.
+  const failing = await serving({
+    async *streamChat() {
+      asked++;
+      const failure = { code: "busy", retry: RetryHint.NOW };
+      yield create(StreamChatResponseSchema, {
+        item: { case: "end", value: { outcome: { case: "failure", value: failure } } },
+      });
+    },
+  });
+
+  const failed = await refused(new Seen().read(failing.stream(turn("echo", "hi"), SOON)));
+  assert.deepEqual([failed.code, failed.retryable, asked], ["busy", true, 1]);
 });
