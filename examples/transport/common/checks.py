@@ -1,4 +1,4 @@
-"""What the tests of the examples share: an example that runs, and its containers as text."""
+"""What the tests of the examples share: an example that runs."""
 
 import asyncio
 import os
@@ -8,16 +8,9 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
-import pytest
-import yaml
-from click.testing import CliRunner
 from websockets.asyncio.client import connect
-
-from turnline.cli.main import main
-from turnline.cli.serve import SERVICES
 
 START_SECONDS = 90.0
 END_SECONDS = 40.0
@@ -79,32 +72,6 @@ async def stopped(process: asyncio.subprocess.Process) -> int:
     os.killpg(process.pid, signal.SIGINT)
     async with asyncio.timeout(END_SECONDS):
         return await process.wait()
-
-
-def compose(folder: Path) -> dict[str, Any]:
-    """Read the containers of an example."""
-    document: dict[str, Any] = yaml.safe_load((folder / "compose.yaml").read_text(encoding="utf-8"))
-    return document
-
-
-def check_services(folder: Path) -> None:
-    """Check that the containers run all services there are, and no others."""
-    commands = [service.get("command", []) for service in compose(folder)["services"].values()]
-    served = {command[2] for command in commands if command[1:2] == ["serve"]}
-    assert served == set(SERVICES) - {"all"}
-
-
-def check_settings(folder: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check that the settings of the containers are taken."""
-    given = compose(folder)["services"]["gateway"]["environment"]
-    monkeypatch.chdir(scratch)
-    for name, value in given.items():
-        monkeypatch.setenv(name, "0123456789abcdef" * 4 if value.startswith("${") else value)
-    monkeypatch.setenv("AK_CONFIG_PATH_OVERRIDE", str(folder / "config.yaml"))
-
-    result = CliRunner().invoke(main, ["config"])
-
-    assert result.exit_code == 0, result.output
 
 
 def _environ() -> dict[str, str]:
