@@ -41,11 +41,7 @@ class ResumeTest {
   private static final Retry SOON = new Retry(5, Duration.ofMillis(50), Duration.ofSeconds(5));
 
   private final Proxy proxy = new Proxy(env("TURNLINE_OPEN"));
-  private final TurnlineClient far =
-      TurnlineClient.builder(proxy.target())
-          .timeout(Duration.ofSeconds(30))
-          .retry(SOON)
-          .build();
+  private final TurnlineClient far = hasty(proxy);
   private final TurnlineClient near = Rig.open();
 
   ResumeTest() throws IOException {}
@@ -57,13 +53,21 @@ class ResumeTest {
     proxy.close();
   }
 
+  /** A client behind a proxy, that is soon back. */
+  private static TurnlineClient hasty(Proxy proxy) {
+    return TurnlineClient.builder(proxy.target())
+        .timeout(Duration.ofSeconds(30))
+        .retry(SOON)
+        .build();
+  }
+
   @Test
   void aStreamGoesOnBehindTheLastPieceAfterEachCut() throws IOException {
     String prompt =
         IntStream.range(0, 200).mapToObj(Integer::toString).collect(Collectors.joining(" "));
     List<StreamItem> items;
     try (Proxy mean = new Proxy(env("TURNLINE_OPEN"), 2000);
-        TurnlineClient client = TurnlineClient.builder(mean.target()).retry(SOON).build()) {
+        TurnlineClient client = hasty(mean)) {
       items = all(client.stream(turn("echo", prompt)));
 
       assertTrue(mean.connections() > 3);
