@@ -23,6 +23,7 @@ class Topology(StrEnum):
     RUNNER = "runner"
     GATEWAY = "gateway"
     PUSH_ENDPOINT = "push-endpoint"
+    SCALER = "scaler"
 
 
 class SettingWarning(NamedTuple):
@@ -39,6 +40,7 @@ class SettingWarning(NamedTuple):
 
 _SENDS_TURNS = frozenset({Topology.IO_HANDLER, Topology.REQUEST_HANDLER, Topology.GATEWAY})
 _TAKES_ANSWERS = frozenset({Topology.IO_HANDLER, Topology.RESPONDER})
+_BOTH_QUEUES = frozenset({Topology.RUNNER, Topology.SCALER, Topology.SINGLE_PROCESS})
 _REST = frozenset({Topology.IO_HANDLER, Topology.REQUEST_HANDLER, Topology.RESPONDER})
 _WEBSOCKET = frozenset({Topology.GATEWAY, *_TAKES_ANSWERS})
 _SHARED_STORES = "valkey, redis or dynamodb"
@@ -73,7 +75,9 @@ def _faults(settings: Settings, topology: Topology) -> Iterator[str]:
         return
     if transport == "sqs":
         yield from _sqs_faults(settings, topology)
-    if topology is Topology.SINGLE_PROCESS:
+    if topology is Topology.SCALER and settings.api.grpc_port is None:
+        yield "api.grpc_port: is not set, but KEDA asks there; set a port such as 9090"
+    if topology in (Topology.SINGLE_PROCESS, Topology.SCALER):
         return
     yield from _reply_faults(settings, topology)
     if topology in _WEBSOCKET and (topology is Topology.GATEWAY or _pushes_only(settings)):
@@ -81,7 +85,7 @@ def _faults(settings: Settings, topology: Topology) -> Iterator[str]:
 
 
 def _sqs_faults(settings: Settings, topology: Topology) -> Iterator[str]:
-    both = topology in (Topology.RUNNER, Topology.SINGLE_PROCESS)
+    both = topology in _BOTH_QUEUES
     queues = settings.execution.queues
     needed = {
         "input": (queues.input.url, both or topology in _SENDS_TURNS),
@@ -148,6 +152,8 @@ def _warnings(settings: Settings, topology: Topology) -> Iterator[SettingWarning
                 "in_memory keeps client sockets in each process, so this one finds none of the "
                 f"gateways'; use {_SHARED_STORES}",
             )
+        return
+    if topology is Topology.SCALER:
         return
     yield from _wait_warnings(settings)
     yield from _size_warnings(settings)

@@ -17,6 +17,7 @@ SERVICES = MappingProxyType(
         "request-handler": "turnline.request_handler.main:main",
         "responder": "turnline.responder.main:main",
         "runner": "turnline.pipeline:AgentRunner.run",
+        "scaler": "turnline.scaler.main:main",
     }
 )
 RUN_AGENTS = ("all", "runner")

@@ -1,0 +1,1 @@
+"""The scaler: tells KEDA how much work the input queue holds."""
