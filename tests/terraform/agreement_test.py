@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from terraform.workspace import BACKLOG_METRIC, Workspace, resources
+from terraform.workspace import BACKLOG_METRIC, DIRECT, DIRECT_SERVICES, Workspace, resources
 from turnline.awssdk import AwsOptions
 from turnline.backlog_metric import Fleet, Queue, measures
 from turnline.backlog_metric.handler import Target
@@ -37,6 +37,13 @@ STACKS = ("containerized", "serverless")
 QUEUE, FLEET = Queue(waiting=1, in_flight=1), Fleet(running=1, desired=1)
 
 
+def with_queues(workspace: Workspace, stack: str) -> dict[str, dict[str, Any]]:
+    """Give the states of the runs whose stack has queues."""
+    states = {name: of for name, of in workspace.test(stack).states.items() if name != DIRECT}
+    assert states
+    return states
+
+
 def environments(workspace: Workspace, stack: str) -> dict[str, dict[str, str]]:
     """Give the variables of every service in every run, by `run/service`."""
     return {
@@ -62,12 +69,13 @@ def test_every_variable_is_a_setting_with_a_value_it_takes(
 def test_the_application_gives_up_one_delivery_before_sqs(
     stack: str, workspace: Workspace, tmp_path: Path
 ) -> None:
+    states = with_queues(workspace, stack)
     for name, variables in environments(workspace, stack).items():
+        if (run := name.partition("/")[0]) == DIRECT:
+            continue
         loaded: Any = load_settings(environ=variables, cwd=tmp_path)
         queues = loaded.settings.execution.queues
-        ceilings = workspace.test(stack).states[name.partition("/")[0]]["outputs"]["queues"][
-            "value"
-        ]
+        ceilings = states[run]["outputs"]["queues"]["value"]
 
         assert queues.input.max_receive_count < ceilings["input"]["max_receive_count"]
         assert queues.output.max_receive_count < ceilings["output"]["max_receive_count"]
@@ -76,7 +84,7 @@ def test_the_application_gives_up_one_delivery_before_sqs(
 def test_the_backlog_is_measured_of_the_queue_that_runners_read(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    for state in workspace.test("containerized").states.values():
+    for state in with_queues(workspace, "containerized").values():
         outputs = state["outputs"]
         variables = outputs["backlog_metric"]["value"]["environment"]
         runner = outputs["environments"]["value"]["agent_runner"]
@@ -93,7 +101,7 @@ def test_the_package_of_the_backlog_metric_is_its_sources_without_tests(
 ) -> None:
     [packed] = {
         tuple(state["outputs"]["backlog_metric"]["value"]["packed"])
-        for state in workspace.test("containerized").states.values()
+        for state in with_queues(workspace, "containerized").values()
     }
 
     sources = {file.name for file in BACKLOG_METRIC.glob("*.py")}
@@ -145,9 +153,9 @@ def test_every_role_is_held_to_named_resources(stack: str, workspace: Workspace)
 def test_containers_drain_before_they_are_killed_and_cannot_write_their_image(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    for state in workspace.test("containerized").states.values():
+    for run, state in workspace.test("containerized").states.items():
         tasks = resources(state, "aws_ecs_task_definition")
-        assert len(tasks) == 2
+        assert len(tasks) == (1 if run == DIRECT else 2)
         for task in tasks:
             [container] = json.loads(task["container_definitions"])
             variables = {entry["name"]: entry["value"] for entry in container["environment"]}
@@ -241,10 +249,17 @@ def as_made(queue: dict[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("role", "table"), [("io_handler", "responses"), ("agent_runner", "sessions")]
+    ("stack", "run", "role", "table"),
+    [
+        ("containerized", "websocket", "io_handler", "responses"),
+        ("containerized", "websocket", "agent_runner", "sessions"),
+        *((stack, DIRECT, role, table) for stack, role in DIRECT_SERVICES for table in TABLES),
+    ],
 )
-def test_a_role_may_do_what_its_store_does(role: str, table: str, workspace: Workspace) -> None:
-    state = workspace.test("containerized").states["websocket"]
+def test_a_role_may_do_what_its_store_does(
+    stack: str, run: str, role: str, table: str, workspace: Workspace
+) -> None:
+    state = workspace.test(stack).states[run]
     arn = state["outputs"]["tables"]["value"][table]["arn"]
     done = {
         "dynamodb:" + "".join(word.title() for word in call.split("_"))
@@ -296,7 +311,7 @@ def allowed(state: dict[str, Any], role: str, arn: str) -> set[str]:
 def test_a_queue_limits_its_functions_and_takes_back_what_failed_alone(
     workspace: Workspace,
 ) -> None:
-    for state in workspace.test("serverless").states.values():
+    for state in with_queues(workspace, "serverless").values():
         mappings = resources(state, "aws_lambda_event_source_mapping")
         assert len(mappings) == 2
         for mapping in mappings:

@@ -17,6 +17,9 @@ MODULES = ROOT / "deploy" / "terraform"
 SCHEMA = MODULES / "schema" / "providers.json"
 BACKLOG_METRIC = ROOT / "services" / "turnline" / "backlog_metric"
 RUN_SECONDS = 100.0
+# The run of each stack in which there are no queues, and the service that has all of the work.
+DIRECT = "direct"
+DIRECT_SERVICES = (("containerized", "io_handler"), ("serverless", "ws_connection_handler"))
 
 
 @dataclass(frozen=True)

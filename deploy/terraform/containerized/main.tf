@@ -1,5 +1,6 @@
 # The pipeline on ECS: API Gateway -> VPC Link -> load balancer -> IO handler -> input queue ->
-# agent runner -> output queue -> IO handler. What lies before the IO handler: network.tf, http.tf
+# agent runner -> output queue -> IO handler. In direct mode the IO handler runs the agents, and there
+# are no queues. What lies before the IO handler: network.tf, http.tf
 # (REST modes) and websocket.tf (WebSocket modes).
 
 locals {
@@ -7,8 +8,8 @@ locals {
 
   # SIGKILL comes a little after the application is done with its drain.
   drain_grace = var.stop_timeout - 10
-  # Callers are told to come back, they do not wait for turns.
-  io_drain_grace = 20
+  # Callers are told to come back, they do not wait for turns; those it runs itself may end.
+  io_drain_grace = var.queue_mode ? 20 : local.drain_grace
 
   # As `turnline provision` has it (ADR 0012): a task that stops hands back what it holds.
   spare_deliveries = 96
@@ -18,6 +19,7 @@ locals {
 
 module "queues" {
   source = "../serverless/modules/queues"
+  count  = var.queue_mode ? 1 : 0
 
   name = var.name
 
@@ -52,22 +54,23 @@ module "tables" {
 
 module "settings" {
   source   = "../modules/settings"
-  for_each = { io_handler = local.io_drain_grace, agent_runner = local.drain_grace }
+  for_each = merge({ io_handler = local.io_drain_grace }, var.queue_mode ? { agent_runner = local.drain_grace } : {})
 
   execution_mode = var.execution_mode
+  queue_mode     = var.queue_mode
   turn_timeout   = var.turn_timeout
   batch_size     = var.queues.batch_size
   response_wait  = var.response_wait
   drain_grace    = each.value
 
   input = {
-    url                = module.queues.input.url
+    url                = one(module.queues[*].input.url)
     max_receive_count  = var.queues.input.max_receive_count
     visibility_timeout = var.queues.visibility_timeout
     no_of_consumers    = var.queues.input.no_of_consumers
   }
   output = {
-    url                = module.queues.output.url
+    url                = one(module.queues[*].output.url)
     max_receive_count  = var.queues.output.max_receive_count
     visibility_timeout = var.queues.visibility_timeout
     no_of_consumers    = var.queues.output.no_of_consumers
@@ -87,10 +90,10 @@ module "permissions" {
   source = "../modules/permissions"
 
   arns = {
-    input_queue         = module.queues.input.arn
-    input_dead_letters  = module.queues.input.dead_letters.arn
-    output_queue        = module.queues.output.arn
-    output_dead_letters = module.queues.output.dead_letters.arn
+    input_queue         = one(module.queues[*].input.arn)
+    input_dead_letters  = one(module.queues[*].input.dead_letters.arn)
+    output_queue        = one(module.queues[*].output.arn)
+    output_dead_letters = one(module.queues[*].output.dead_letters.arn)
     responses           = module.tables.responses.arn
     sessions            = module.tables.sessions.arn
     connections         = module.tables.connections.arn
@@ -118,16 +121,20 @@ module "io_handler" {
   cluster_arn = local.cluster.arn
   container   = var.io_handler
   environment = merge(
-    module.settings["io_handler"].io_handler,
+    var.queue_mode ? module.settings["io_handler"].io_handler : module.settings["io_handler"].direct,
     { AK_API__PORT = tostring(var.io_handler.port) },
     var.environment,
     var.io_handler.environment,
   )
-  secrets          = var.io_handler.secrets
-  statements       = module.permissions.io_handler
-  stop_timeout     = local.io_drain_grace + 10
-  desired_count    = var.io_handler.min_count
-  rebalance_zones  = true
+  secrets = var.io_handler.secrets
+  statements = concat(
+    [for statement in module.permissions.io_handler : statement if var.queue_mode],
+    [for statement in concat(module.permissions.direct, var.agent_runner_statements) : statement if !var.queue_mode],
+  )
+  stop_timeout  = local.io_drain_grace + 10
+  desired_count = var.io_handler.min_count
+  # Turns are not moved for the sake of even zones.
+  rebalance_zones  = var.queue_mode
   has_target_group = true
   # The group takes no target before a listener has it.
   target_group_arn = aws_lb_listener.internal.default_action[0].target_group_arn
@@ -142,6 +149,7 @@ module "io_handler" {
 
 module "agent_runner" {
   source = "./modules/ecs-service"
+  count  = var.queue_mode ? 1 : 0
 
   name        = "${var.name}-agent-runner"
   cluster_arn = local.cluster.arn
@@ -158,7 +166,7 @@ module "agent_runner" {
   desired_count = var.scaling_config.min_count
 
   subnet_ids               = var.subnet_ids
-  security_group_ids       = concat([aws_security_group.agent_runner.id], var.extra_security_group_ids)
+  security_group_ids       = concat([aws_security_group.agent_runner[0].id], var.extra_security_group_ids)
   log_retention_days       = var.log_retention_days
   kms_key_arn              = var.kms_key_arn
   permissions_boundary_arn = var.permissions_boundary_arn
@@ -167,11 +175,12 @@ module "agent_runner" {
 
 module "backlog_scaling" {
   source = "./modules/backlog-scaling"
+  count  = var.queue_mode ? 1 : 0
 
-  name                     = module.agent_runner.name
+  name                     = module.agent_runner[0].name
   cluster_name             = local.cluster.name
-  service                  = { name = module.agent_runner.name, arn = module.agent_runner.arn }
-  queue                    = { url = module.queues.input.url, arn = module.queues.input.arn }
+  service                  = { name = module.agent_runner[0].name, arn = module.agent_runner[0].arn }
+  queue                    = { url = module.queues[0].input.url, arn = module.queues[0].input.arn }
   scaling_config           = var.scaling_config
   alarm_actions            = var.alarm_actions
   log_retention_days       = var.log_retention_days
@@ -180,7 +189,8 @@ module "backlog_scaling" {
   tags                     = var.tags
 }
 
-# The IO handler waits for clients and writes their answers: its processor tells how much.
+# The IO handler waits for clients and writes their answers: its processor tells how much. In direct
+# mode no queue tells what waits, so the processor speaks for the agents too.
 resource "aws_appautoscaling_target" "io_handler" {
   service_namespace  = "ecs"
   scalable_dimension = "ecs:service:DesiredCount"

@@ -20,6 +20,8 @@ resource "aws_security_group" "io_handler" {
 }
 
 resource "aws_security_group" "agent_runner" {
+  count = var.queue_mode ? 1 : 0
+
   name        = "${var.name}-agent-runner"
   description = "Tasks of the agent runner: nobody connects to them"
   vpc_id      = var.vpc_id
@@ -72,10 +74,10 @@ resource "aws_vpc_security_group_ingress_rule" "io_handler" {
 
 # AWS and the models have no fixed addresses.
 resource "aws_vpc_security_group_egress_rule" "tasks" {
-  for_each = {
-    io_handler   = aws_security_group.io_handler.id
-    agent_runner = aws_security_group.agent_runner.id
-  }
+  for_each = merge(
+    { io_handler = aws_security_group.io_handler.id },
+    var.queue_mode ? { agent_runner = aws_security_group.agent_runner[0].id } : {},
+  )
 
   security_group_id = each.value
   description       = "To AWS and to models, over TLS"

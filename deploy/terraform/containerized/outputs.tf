@@ -4,8 +4,8 @@ output "url" {
 }
 
 output "queues" {
-  description = "Both queues: url, arn, name, dead_letters."
-  value       = { input = module.queues.input, output = module.queues.output }
+  description = "Both queues: url, arn, name, dead_letters; null in direct mode."
+  value       = var.queue_mode ? { input = module.queues[0].input, output = module.queues[0].output } : null
 }
 
 output "tables" {
@@ -23,44 +23,44 @@ output "cluster" {
 }
 
 output "services" {
-  description = "Names of the services."
-  value       = { io_handler = module.io_handler.name, agent_runner = module.agent_runner.name }
+  description = "Names of the services; no agent_runner in direct mode (null, as everywhere here)."
+  value       = { io_handler = module.io_handler.name, agent_runner = one(module.agent_runner[*].name) }
 }
 
 output "security_group_ids" {
   description = "Security groups of the tasks, for what they are to reach."
-  value       = { io_handler = aws_security_group.io_handler.id, agent_runner = aws_security_group.agent_runner.id }
+  value       = { io_handler = aws_security_group.io_handler.id, agent_runner = one(aws_security_group.agent_runner[*].id) }
 }
 
 output "role_arns" {
   description = "ARNs of the applications' roles."
-  value       = { io_handler = module.io_handler.task_role_arn, agent_runner = module.agent_runner.task_role_arn }
+  value       = { io_handler = module.io_handler.task_role_arn, agent_runner = one(module.agent_runner[*].task_role_arn) }
 }
 
 output "environments" {
   description = "The settings of each service."
-  value       = { io_handler = module.io_handler.environment, agent_runner = module.agent_runner.environment }
+  value       = { io_handler = module.io_handler.environment, agent_runner = one(module.agent_runner[*].environment) }
 }
 
 output "policies" {
   description = "What the role of each service may do, as JSON."
   value = {
     io_handler     = module.io_handler.policy
-    agent_runner   = module.agent_runner.policy
-    backlog_metric = module.backlog_scaling.policy
+    agent_runner   = one(module.agent_runner[*].policy)
+    backlog_metric = one(module.backlog_scaling[*].policy)
   }
 }
 
 output "backlog_metric" {
-  description = "What measures the backlog: function name, environment, files in its package."
-  value = {
-    name        = module.backlog_scaling.function_name
-    environment = module.backlog_scaling.environment
-    packed      = module.backlog_scaling.packed
-  }
+  description = "What measures the backlog: function name, environment, files in its package; null in direct mode."
+  value = var.queue_mode ? {
+    name        = module.backlog_scaling[0].function_name
+    environment = module.backlog_scaling[0].environment
+    packed      = module.backlog_scaling[0].packed
+  } : null
 }
 
 output "scheduler_role_arn" {
   description = "Role that schedules name; null without enable_scheduling."
-  value       = module.queues.scheduler_role_arn
+  value       = one(module.queues[*].scheduler_role_arn)
 }

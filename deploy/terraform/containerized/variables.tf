@@ -15,13 +15,13 @@ variable "execution_mode" {
 }
 
 variable "queue_mode" {
-  description = "The guide's key. Always true here: what runs agents where frames arrive (direct mode) has no queues to make."
+  description = "Whether queues lie between the API and the agents. false is direct mode, stream and async only: io_handler holds the agents (AWSWebsocketAPI.run), and there are no queues, no agent runner and no scaling by backlog."
   type        = bool
   default     = true
 
   validation {
-    condition     = var.queue_mode
-    error_message = "queue_mode is true: direct mode is deployed without this module; see services/turnline/aws/README.md."
+    condition     = var.queue_mode || contains(["stream", "async"], var.execution_mode)
+    error_message = "queue_mode = false (direct mode) takes execution_mode = \"stream\" or \"async\": a process runs the agent for the socket whose frame it took, and there is no such process over REST. Set one of them, or leave queue_mode = true."
   }
 }
 
@@ -56,7 +56,7 @@ variable "cluster" {
 }
 
 variable "io_handler" {
-  description = "The container that takes requests and brings answers: image and size (see modules/ecs-service), its variables and secrets, and count: tasks at least and at most, between which processor load decides."
+  description = "The container that takes requests and brings answers, and in direct mode runs the agents: image and size (see modules/ecs-service), its variables and secrets, and count: tasks at least and at most, between which processor load decides."
   type = object({
     image        = string
     command      = optional(list(string))
@@ -79,7 +79,7 @@ variable "io_handler" {
 }
 
 variable "agent_runner" {
-  description = "The container that runs agents: image and size (see modules/ecs-service), its variables and secrets."
+  description = "The container that runs agents: image and size (see modules/ecs-service), its variables and secrets. None in direct mode, where io_handler holds the agents."
   type = object({
     image        = string
     command      = optional(list(string))
@@ -91,6 +91,12 @@ variable "agent_runner" {
     environment  = optional(map(string), {})
     secrets      = optional(map(string), {})
   })
+  default = null
+
+  validation {
+    condition     = var.queue_mode == (var.agent_runner != null)
+    error_message = "agent_runner is needed where there are queues, and left out in direct mode (queue_mode = false): io_handler runs the agents there."
+  }
 }
 
 variable "agent_runner_statements" {
@@ -105,7 +111,7 @@ variable "agent_runner_statements" {
 }
 
 variable "scaling_config" {
-  description = "How the fleet of runners follows its backlog; see modules/backlog-scaling. backlog_target trades latency for cost: 5 to 10 tolerates a queue, 1 starts tasks at once."
+  description = "How the fleet of runners follows its backlog, where there are queues; see modules/backlog-scaling. backlog_target trades latency for cost: 5 to 10 tolerates a queue, 1 starts tasks at once."
   type = object({
     enabled            = optional(bool, true)
     min_count          = optional(number, 1)
@@ -118,7 +124,7 @@ variable "scaling_config" {
 }
 
 variable "queues" {
-  description = "max_receive_count: attempts before a turn (or the keeping of an answer) fails for good; the queue's own count is above it, by one and by deliveries that start no attempt. no_of_consumers: per task. visibility_timeout: seconds until the work of a dead task comes back; it is renewed while a turn runs, so it may be far below the longest turn."
+  description = "In direct mode max_receive_count and no_of_consumers alone count. max_receive_count: attempts before a turn (or the keeping of an answer) fails for good; the queue's own count is above it, by one and by deliveries that start no attempt. no_of_consumers: per task. visibility_timeout: seconds until the work of a dead task comes back; it is renewed while a turn runs, so it may be far below the longest turn."
   type = object({
     input = optional(object({
       max_receive_count = optional(number, 3)
@@ -145,10 +151,15 @@ variable "enable_scheduling" {
   description = "Let EventBridge Scheduler send turns."
   type        = bool
   default     = false
+
+  validation {
+    condition     = var.queue_mode || !var.enable_scheduling
+    error_message = "enable_scheduling needs queue_mode = true: schedules put turns on the input queue, and direct mode has none."
+  }
 }
 
 variable "stop_timeout" {
-  description = "Seconds a runner has from SIGTERM to SIGKILL, 120 at most on Fargate. Turns that run then finish within it; the rest is handed back, unspent."
+  description = "Seconds what runs agents has from SIGTERM to SIGKILL, 120 at most on Fargate. Turns that run then finish within it; the rest is handed back, unspent; in direct mode its callers are told to send it again."
   type        = number
   default     = 120
 

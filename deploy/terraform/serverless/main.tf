@@ -1,5 +1,6 @@
 # The pipeline on Lambda:
 # API Gateway -> request handler -> input queue -> agent runner -> output queue -> response handler.
+# In direct mode the connection handler of the WebSocket API does it all, and there are no queues.
 
 locals {
   uses_websocket = contains(["stream", "async"], var.execution_mode)
@@ -11,6 +12,7 @@ locals {
 
 module "queues" {
   source = "./modules/queues"
+  count  = var.queue_mode ? 1 : 0
 
   name = var.name
 
@@ -49,16 +51,17 @@ module "settings" {
   source = "../modules/settings"
 
   execution_mode = var.execution_mode
+  queue_mode     = var.queue_mode
   turn_timeout   = var.turn_timeout
   batch_size     = var.queues.input.batch_size
   response_wait  = var.response_wait
 
   input = {
-    url               = module.queues.input.url
+    url               = one(module.queues[*].input.url)
     max_receive_count = var.queues.input.max_receive_count
   }
   output = {
-    url               = module.queues.output.url
+    url               = one(module.queues[*].output.url)
     max_receive_count = var.queues.output.max_receive_count
   }
   tables = {
@@ -77,10 +80,10 @@ module "permissions" {
   source = "../modules/permissions"
 
   arns = {
-    input_queue         = module.queues.input.arn
-    input_dead_letters  = module.queues.input.dead_letters.arn
-    output_queue        = module.queues.output.arn
-    output_dead_letters = module.queues.output.dead_letters.arn
+    input_queue         = one(module.queues[*].input.arn)
+    input_dead_letters  = one(module.queues[*].input.dead_letters.arn)
+    output_queue        = one(module.queues[*].output.arn)
+    output_dead_letters = one(module.queues[*].output.dead_letters.arn)
     responses           = module.tables.responses.arn
     sessions            = module.tables.sessions.arn
     connections         = module.tables.connections.arn
@@ -110,6 +113,7 @@ module "api_gateway" {
 
   name               = "${var.name}-http"
   function           = module.request_handler[0].function
+  routes             = var.routes
   jwt_authorizer     = var.jwt_authorizer
   cors_origins       = var.cors_origins
   log_retention_days = var.log_retention_days
@@ -121,10 +125,15 @@ module "ws_connection_handler" {
   source = "./modules/ws-connection-handler"
   count  = local.uses_websocket ? 1 : 0
 
-  name                     = "${var.name}-ws-connection-handler"
-  function                 = var.ws_connection_handler
-  environment              = merge(module.settings.ws_connection_handler, var.environment)
-  statements               = module.permissions.ws_connection_handler
+  name                = "${var.name}-ws-connection-handler"
+  function            = var.ws_connection_handler
+  timeout             = var.queue_mode ? 29 : local.runner_timeout
+  environment         = merge(var.queue_mode ? module.settings.ws_connection_handler : module.settings.direct, var.environment)
+  handler_environment = var.queue_mode ? {} : var.agent_runner_environment
+  statements = concat(
+    [for statement in module.permissions.ws_connection_handler : statement if var.queue_mode],
+    [for statement in concat(module.permissions.direct, var.agent_runner_statements) : statement if !var.queue_mode],
+  )
   network                  = var.network
   log_retention_days       = var.log_retention_days
   kms_key_arn              = var.kms_key_arn
@@ -148,11 +157,12 @@ module "websocket_api_gateway" {
 
 module "agent_runner" {
   source = "./modules/agent-runner"
+  count  = var.queue_mode ? 1 : 0
 
   name                     = "${var.name}-agent-runner"
   function                 = merge(var.agent_runner, { timeout = local.runner_timeout })
-  queue_arn                = module.queues.input.arn
-  visibility_timeout       = module.queues.input.visibility_timeout
+  queue_arn                = module.queues[0].input.arn
+  visibility_timeout       = module.queues[0].input.visibility_timeout
   batch_size               = var.queues.input.batch_size
   maximum_concurrency      = var.queues.input.maximum_concurrency
   reserved_concurrency     = var.queues.input.reserved_concurrency
@@ -167,11 +177,12 @@ module "agent_runner" {
 
 module "response_handler" {
   source = "./modules/response-handler"
+  count  = var.queue_mode ? 1 : 0
 
   name                     = "${var.name}-response-handler"
   function                 = merge(var.response_handler, { timeout = local.responder_timeout })
-  queue_arn                = module.queues.output.arn
-  visibility_timeout       = module.queues.output.visibility_timeout
+  queue_arn                = module.queues[0].output.arn
+  visibility_timeout       = module.queues[0].output.visibility_timeout
   batch_size               = var.queues.output.batch_size
   maximum_concurrency      = var.queues.output.maximum_concurrency
   reserved_concurrency     = var.queues.output.reserved_concurrency

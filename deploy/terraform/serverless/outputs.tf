@@ -4,8 +4,8 @@ output "url" {
 }
 
 output "queues" {
-  description = "Both queues: url, arn, name, dead_letters."
-  value       = { input = module.queues.input, output = module.queues.output }
+  description = "Both queues: url, arn, name, dead_letters; null in direct mode."
+  value       = var.queue_mode ? { input = module.queues[0].input, output = module.queues[0].output } : null
 }
 
 output "tables" {
@@ -18,11 +18,11 @@ output "tables" {
 }
 
 output "role_arns" {
-  description = "ARNs of the functions' roles."
+  description = "ARNs of the functions' roles; null of those that are not there."
   value = {
     request_handler       = one(module.request_handler[*].role_arn)
-    agent_runner          = module.agent_runner.role_arn
-    response_handler      = module.response_handler.role_arn
+    agent_runner          = one(module.agent_runner[*].role_arn)
+    response_handler      = one(module.response_handler[*].role_arn)
     ws_connection_handler = one(module.ws_connection_handler[*].role_arn)
   }
 }
@@ -31,8 +31,8 @@ output "environments" {
   description = "The settings of each function."
   value = {
     request_handler       = one(module.request_handler[*].environment)
-    agent_runner          = module.agent_runner.environment
-    response_handler      = module.response_handler.environment
+    agent_runner          = one(module.agent_runner[*].environment)
+    response_handler      = one(module.response_handler[*].environment)
     ws_connection_handler = one(module.ws_connection_handler[*].environment)
   }
 }
@@ -41,13 +41,13 @@ output "policies" {
   description = "What the role of each function may do, as JSON."
   value = {
     request_handler       = one(module.request_handler[*].policy)
-    agent_runner          = module.agent_runner.policy
-    response_handler      = module.response_handler.policy
+    agent_runner          = one(module.agent_runner[*].policy)
+    response_handler      = one(module.response_handler[*].policy)
     ws_connection_handler = one(module.ws_connection_handler[*].policy)
   }
 }
 
 output "scheduler_role_arn" {
   description = "Role that schedules name; null without enable_scheduling."
-  value       = module.queues.scheduler_role_arn
+  value       = one(module.queues[*].scheduler_role_arn)
 }

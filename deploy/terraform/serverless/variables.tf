@@ -15,13 +15,13 @@ variable "execution_mode" {
 }
 
 variable "queue_mode" {
-  description = "The guide's key. Always true here: what runs agents where frames arrive (direct mode) has no queues to make."
+  description = "Whether queues lie between the API and the agents. false is direct mode, stream and async only: the WebSocket connection handler runs the agents itself, and there are no queues, no agent runner and no response handler."
   type        = bool
   default     = true
 
   validation {
-    condition     = var.queue_mode
-    error_message = "queue_mode is true: direct mode is deployed without this module; see services/turnline/aws/README.md."
+    condition     = var.queue_mode || contains(["stream", "async"], var.execution_mode)
+    error_message = "queue_mode = false (direct mode) takes execution_mode = \"stream\" or \"async\": a process runs the agent for the socket whose frame it took, and there is no such process over REST. Set one of them, or leave queue_mode = true."
   }
 }
 
@@ -37,28 +37,51 @@ variable "turn_timeout" {
 }
 
 variable "request_handler" {
-  description = "Code and size of the request handler (see modules/request-handler)."
+  description = "Code and size of the request handler (see modules/request-handler); rest_sync and rest_async only."
   type        = any
+  default     = null
+
+  validation {
+    condition     = contains(["stream", "async"], var.execution_mode) || var.request_handler != null
+    error_message = "request_handler is needed: it takes the requests of the HTTP API."
+  }
 }
 
 variable "agent_runner" {
-  description = "Code and size of the agent runner (see modules/agent-runner); its timeout follows turn_timeout."
+  description = "Code and size of the agent runner (see modules/agent-runner); its timeout follows turn_timeout. None in direct mode, where ws_connection_handler holds the agents."
   type        = any
+  default     = null
+
+  validation {
+    condition     = var.queue_mode == (var.agent_runner != null)
+    error_message = "agent_runner is needed where there are queues, and left out in direct mode (queue_mode = false): ws_connection_handler runs the agents there."
+  }
 }
 
 variable "response_handler" {
-  description = "Code and size of the response handler (see modules/response-handler)."
+  description = "Code and size of the response handler (see modules/response-handler). None in direct mode."
   type        = any
+  default     = null
+
+  validation {
+    condition     = var.queue_mode == (var.response_handler != null)
+    error_message = "response_handler is needed where there are queues, and left out in direct mode (queue_mode = false): ws_connection_handler pushes the answers there."
+  }
 }
 
 variable "ws_connection_handler" {
-  description = "Code and size of the WebSocket connection handler and its authorizer (see modules/ws-connection-handler); stream and async only."
+  description = "Code and size of the WebSocket connection handler and its authorizer (see modules/ws-connection-handler); stream and async only. In direct mode its package holds the agents, and its timeout follows turn_timeout."
   type        = any
   default     = null
+
+  validation {
+    condition     = !contains(["stream", "async"], var.execution_mode) || var.ws_connection_handler != null
+    error_message = "ws_connection_handler is needed: it takes the sockets and frames of the WebSocket API."
+  }
 }
 
 variable "queues" {
-  description = "max_receive_count: attempts before a turn (or the keeping of an answer) fails for good; the queue's own count is one above it, and as many more as a batch may hand back untouched. batch_size: messages of one invocation. maximum_concurrency: invocations a queue may have at once. reserved_concurrency: never below it."
+  description = "In direct mode max_receive_count alone counts. max_receive_count: attempts before a turn (or the keeping of an answer) fails for good; the queue's own count is one above it, and as many more as a batch may hand back untouched. batch_size: messages of one invocation. maximum_concurrency: invocations a queue may have at once. reserved_concurrency: never below it."
   type = object({
     input = optional(object({
       max_receive_count    = optional(number, 3)
@@ -82,6 +105,11 @@ variable "enable_scheduling" {
   description = "Let EventBridge Scheduler send turns."
   type        = bool
   default     = false
+
+  validation {
+    condition     = var.queue_mode || !var.enable_scheduling
+    error_message = "enable_scheduling needs queue_mode = true: schedules put turns on the input queue, and direct mode has none."
+  }
 }
 
 variable "response_wait" {
@@ -103,6 +131,20 @@ variable "custom_routes" {
   description = "The application's own routes of the WebSocket API."
   type        = set(string)
   default     = []
+}
+
+variable "routes" {
+  description = "The application's own paths of the HTTP API: method, path (see modules/api-gateway)."
+  type = list(object({
+    method = string
+    path   = string
+  }))
+  default = []
+
+  validation {
+    condition     = length(var.routes) == 0 || !contains(["stream", "async"], var.execution_mode)
+    error_message = "routes are paths of the HTTP API; a WebSocket API has custom_routes."
+  }
 }
 
 variable "jwt_authorizer" {
@@ -127,7 +169,7 @@ variable "environment" {
 }
 
 variable "agent_runner_environment" {
-  description = "Further variables of the agent runner alone."
+  description = "Further variables of what runs agents alone: the agent runner, or in direct mode the connection handler."
   type        = map(string)
   default     = {}
 }

@@ -18,7 +18,7 @@ mock_provider "aws" {
 }
 
 override_resource {
-  target = module.queues.aws_sqs_queue.this["input"]
+  target = module.queues[0].aws_sqs_queue.this["input"]
   values = {
     arn = "arn:aws:sqs:eu-west-1:123456789012:chat-input.fifo"
     url = "https://sqs.eu-west-1.amazonaws.com/123456789012/chat-input.fifo"
@@ -26,7 +26,7 @@ override_resource {
 }
 
 override_resource {
-  target = module.queues.aws_sqs_queue.this["output"]
+  target = module.queues[0].aws_sqs_queue.this["output"]
   values = {
     arn = "arn:aws:sqs:eu-west-1:123456789012:chat-output.fifo"
     url = "https://sqs.eu-west-1.amazonaws.com/123456789012/chat-output.fifo"
@@ -154,12 +154,121 @@ run "a_stop_longer_than_fargate_allows_is_refused" {
   expect_failures = [var.stop_timeout]
 }
 
-run "there_is_no_way_around_the_queues" {
+run "direct" {
+  variables {
+    execution_mode = "stream"
+    queue_mode     = false
+    custom_routes  = ["status"]
+    agent_runner   = null
+
+    agent_runner_statements = [{
+      sid       = "Model"
+      actions   = ["bedrock:InvokeModel"]
+      resources = ["arn:aws:bedrock:eu-west-1::foundation-model/m"]
+    }]
+  }
+
+  assert {
+    condition = (
+      length(module.queues) == 0 && length(module.agent_runner) == 0 && length(module.backlog_scaling) == 0
+      && length(aws_security_group.agent_runner) == 0 && keys(aws_vpc_security_group_egress_rule.tasks) == ["io_handler"]
+    )
+    error_message = "Queues, or what works on them, are made for nobody."
+  }
+
+  assert {
+    condition = (
+      output.queues == null && output.backlog_metric == null && output.scheduler_role_arn == null
+      && output.services == { io_handler = "chat-io-handler", agent_runner = null }
+    )
+    error_message = "Outputs name what is not there."
+  }
+
+  assert {
+    condition     = output.tables.connections.name == "chat-connections" && output.url == "wss://abc.execute-api.eu-west-1.amazonaws.com/live"
+    error_message = "Sockets have no table, or no way in."
+  }
+
+  assert {
+    condition     = keys(aws_apigatewayv2_route.websocket) == ["$connect", "$default", "$disconnect", "chat", "status"] && length(aws_lb.websocket) == 1
+    error_message = "The way from the WebSocket API to the container is not that of queue mode."
+  }
+
+  assert {
+    condition = (
+      output.environments.io_handler["AK_EXECUTION__QUEUES__TYPE"] == "in_memory"
+      && output.environments.io_handler["AK_EXECUTION__MODE"] == "stream"
+      && output.environments.io_handler["AK_WEBSOCKET_API__ENDPOINT_URL"] == "https://abc.execute-api.eu-west-1.amazonaws.com/live"
+      && output.environments.io_handler["AK_SESSION__CONNECTION_STORE__TABLE_NAME"] == "chat-connections"
+    )
+    error_message = "The container would not run its agents itself, or would not reach its clients."
+  }
+
+  assert {
+    condition     = output.environments.io_handler["AK_EXECUTION__DRAIN_GRACE"] == "110"
+    error_message = "Turns are cut off like requests: a container that runs agents drains as long as a runner."
+  }
+
+  assert {
+    condition     = !strcontains(output.policies.io_handler, "sqs:") && output.policies.agent_runner == null
+    error_message = "Rights to queues that are not there."
+  }
+
+  assert {
+    condition = (
+      strcontains(output.policies.io_handler, "arn:aws:execute-api:eu-west-1:123456789012:abc/live/*/@connections/*")
+      && strcontains(output.policies.io_handler, "bedrock:InvokeModel")
+    )
+    error_message = "The container may not write to clients, or its agents may not call their model."
+  }
+
+  assert {
+    condition     = aws_appautoscaling_target.io_handler.min_capacity == 2 && aws_appautoscaling_target.io_handler.max_capacity == 6
+    error_message = "Nothing says how many containers there are."
+  }
+}
+
+run "direct_mode_over_rest_is_refused" {
   command = plan
 
   variables {
-    queue_mode = false
+    queue_mode   = false
+    agent_runner = null
   }
 
   expect_failures = [var.queue_mode]
+}
+
+run "direct_mode_has_no_place_for_a_runner" {
+  command = plan
+
+  variables {
+    execution_mode = "async"
+    queue_mode     = false
+  }
+
+  expect_failures = [var.agent_runner]
+}
+
+run "queues_need_a_runner" {
+  command = plan
+
+  variables {
+    agent_runner = null
+  }
+
+  expect_failures = [var.agent_runner]
+}
+
+run "schedules_need_queues" {
+  command = plan
+
+  variables {
+    execution_mode    = "async"
+    queue_mode        = false
+    agent_runner      = null
+    enable_scheduling = true
+  }
+
+  expect_failures = [var.enable_scheduling]
 }

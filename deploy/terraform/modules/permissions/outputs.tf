@@ -27,3 +27,8 @@ output "ws_connection_handler" {
   description = "Statements of what keeps the connections table and takes the sockets' frames."
   value       = concat(local.sends.input, local.responses, local.sessions, local.connections, local.keys)
 }
+
+output "direct" {
+  description = "Statements of the one process that takes frames, runs agents and pushes answers (direct mode): no queues."
+  value       = concat(local.responses, local.sessions, local.connections, local.pushes, local.keys)
+}

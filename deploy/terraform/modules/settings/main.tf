@@ -5,7 +5,7 @@ locals {
 
   common = {
     AK_EXECUTION__MODE         = var.execution_mode
-    AK_EXECUTION__QUEUES__TYPE = "sqs"
+    AK_EXECUTION__QUEUES__TYPE = var.queue_mode ? "sqs" : "in_memory"
     AK_EXECUTION__TURN_TIMEOUT = tostring(var.turn_timeout)
   }
 
@@ -21,17 +21,22 @@ locals {
     AK_EXECUTION__QUEUES__OUTPUT__URL = var.output.url
   }
 
-  takes_input = {
-    AK_EXECUTION__QUEUES__BATCH_SIZE               = tostring(var.batch_size)
+  batches = {
+    AK_EXECUTION__QUEUES__BATCH_SIZE = tostring(var.batch_size)
+  }
+
+  runs_turns = {
     AK_EXECUTION__QUEUES__INPUT__MAX_RECEIVE_COUNT = tostring(var.input.max_receive_count)
     AK_EXECUTION__QUEUES__INPUT__NO_OF_CONSUMERS   = tostring(var.input.no_of_consumers)
   }
 
-  takes_output = {
-    AK_EXECUTION__QUEUES__BATCH_SIZE                = tostring(var.batch_size)
+  brings_answers = {
     AK_EXECUTION__QUEUES__OUTPUT__MAX_RECEIVE_COUNT = tostring(var.output.max_receive_count)
     AK_EXECUTION__QUEUES__OUTPUT__NO_OF_CONSUMERS   = tostring(var.output.no_of_consumers)
   }
+
+  takes_input  = merge(local.batches, local.runs_turns)
+  takes_output = merge(local.batches, local.brings_answers)
 
   # Without one the application's default is the lease.
   leases = {

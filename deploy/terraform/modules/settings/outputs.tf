@@ -59,3 +59,20 @@ output "ws_connection_handler" {
     error_message = "stream and async need tables.connections."
   }
 }
+
+output "direct" {
+  description = "Variables of the one process that takes frames, runs agents and pushes answers: direct mode, Lambda and ECS."
+  value = merge(
+    local.common, local.drain, local.runs_turns, local.brings_answers, local.responses, local.sessions, local.connections, local.pushes,
+  )
+
+  precondition {
+    condition     = var.queue_mode || var.tables.connections != null
+    error_message = "direct mode needs tables.connections."
+  }
+
+  precondition {
+    condition     = var.queue_mode || var.websocket.endpoint_url != null
+    error_message = "direct mode needs websocket.endpoint_url."
+  }
+}

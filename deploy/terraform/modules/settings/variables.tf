@@ -9,6 +9,17 @@ variable "execution_mode" {
   }
 }
 
+variable "queue_mode" {
+  description = "Whether queues lie between what takes frames and what runs agents; false: one process does both (direct mode), and only the output direct is of use."
+  type        = bool
+  default     = true
+
+  validation {
+    condition     = var.queue_mode || contains(["stream", "async"], var.execution_mode)
+    error_message = "queue_mode = false takes execution_mode stream or async: there is no direct mode over REST."
+  }
+}
+
 variable "turn_timeout" {
   description = "Seconds a turn may take from admission to answer, retries included."
   type        = number
@@ -21,13 +32,18 @@ variable "turn_timeout" {
 }
 
 variable "input" {
-  description = "The queue of turns: its URL, attempts before a turn fails for good, the lease in seconds that the service asks for and renews (null: the application's default), and consumers per runner (ECS only)."
+  description = "The queue of turns: its URL (null in direct mode, where the queue is in memory), attempts before a turn fails for good, the lease in seconds that the service asks for and renews (null: the application's default), and consumers per runner (ECS only)."
   type = object({
-    url                = string
+    url                = optional(string)
     max_receive_count  = optional(number, 3)
     visibility_timeout = optional(number)
     no_of_consumers    = optional(number, 5)
   })
+
+  validation {
+    condition     = !var.queue_mode || var.input.url != null
+    error_message = "input.url is needed: only direct mode (queue_mode = false) has no queue of turns."
+  }
 
   validation {
     condition     = var.input.max_receive_count >= 1 && var.input.max_receive_count <= 999
@@ -43,11 +59,16 @@ variable "input" {
 variable "output" {
   description = "The queue of answers; as input, its consumers are those of a responder (ECS only)."
   type = object({
-    url                = string
+    url                = optional(string)
     max_receive_count  = optional(number, 3)
     visibility_timeout = optional(number)
     no_of_consumers    = optional(number, 2)
   })
+
+  validation {
+    condition     = !var.queue_mode || var.output.url != null
+    error_message = "output.url is needed: only direct mode (queue_mode = false) has no queue of answers."
+  }
 
   validation {
     condition     = var.output.max_receive_count >= 1 && var.output.max_receive_count <= 999

@@ -24,7 +24,7 @@ run "only_what_brings_answers_may_write_to_clients" {
 
   assert {
     condition = alltrue([
-      for statements in [output.response_handler, output.io_handler] :
+      for statements in [output.response_handler, output.io_handler, output.direct] :
       contains(flatten([for statement in statements : statement.actions]), "execute-api:ManageConnections")
     ])
     error_message = "The responder may not write to clients."
@@ -38,7 +38,7 @@ run "every_statement_names_its_resource" {
     condition = alltrue(flatten([
       for statements in [
         output.request_handler, output.agent_runner, output.response_handler, output.io_handler,
-        output.ws_connection_handler,
+        output.ws_connection_handler, output.direct,
         ] : [
         for statement in statements : [
           for text in concat(statement.actions, statement.resources) : text != "*" && !endswith(text, ":*")
@@ -130,5 +130,28 @@ run "a_key_of_the_callers_may_be_used_by_everybody_who_reads_or_writes" {
       contains(flatten([for statement in statements : statement.resources]), "arn:key")
     ])
     error_message = "A service cannot read what is encrypted."
+  }
+}
+
+run "without_queues_there_are_no_rights_to_them" {
+  command = plan
+
+  variables {
+    arns = {
+      responses   = "arn:responses"
+      sessions    = "arn:sessions"
+      connections = "arn:connections"
+      execute_api = "arn:api/live"
+    }
+  }
+
+  assert {
+    condition     = [for statement in output.direct : statement.sid] == ["Responses", "Sessions", "Connections", "Push"]
+    error_message = "The process may do more than its stores and sockets need, or less."
+  }
+
+  assert {
+    condition     = !anytrue([for action in flatten([for statement in output.direct : statement.actions]) : startswith(action, "sqs:")])
+    error_message = "Rights to queues."
   }
 }

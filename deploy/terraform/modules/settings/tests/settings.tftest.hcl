@@ -140,3 +140,60 @@ run "attempts_beyond_the_redrive_policy_are_refused" {
 
   expect_failures = [var.input]
 }
+
+run "without_queues_one_process_has_everything_but_their_urls" {
+  command = plan
+
+  variables {
+    execution_mode = "stream"
+    queue_mode     = false
+    drain_grace    = 110
+    input          = { max_receive_count = 4, no_of_consumers = 6 }
+    output         = {}
+    tables         = { responses = "chat-responses", sessions = "chat-sessions", connections = "chat-connections" }
+    websocket      = { endpoint_url = "https://abc.execute-api.eu-west-1.amazonaws.com/live" }
+  }
+
+  assert {
+    condition = (
+      output.direct["AK_EXECUTION__QUEUES__TYPE"] == "in_memory"
+      && [for key in keys(output.direct) : key if endswith(key, "__URL")] == []
+      && !contains(keys(output.direct), "AK_EXECUTION__QUEUES__BATCH_SIZE")
+    )
+    error_message = "Settings of queues that are not there."
+  }
+
+  assert {
+    condition = (
+      output.direct["AK_EXECUTION__QUEUES__INPUT__MAX_RECEIVE_COUNT"] == "4"
+      && output.direct["AK_EXECUTION__QUEUES__INPUT__NO_OF_CONSUMERS"] == "6"
+      && output.direct["AK_EXECUTION__DRAIN_GRACE"] == "110"
+      && output.direct["AK_SESSION__DYNAMODB__TABLE_NAME"] == "chat-sessions"
+      && output.direct["AK_EXECUTION__RESPONSE_STORE__DYNAMODB__TABLE_NAME"] == "chat-responses"
+      && output.direct["AK_SESSION__CONNECTION_STORE__TABLE_NAME"] == "chat-connections"
+      && output.direct["AK_WEBSOCKET_API__ENDPOINT_URL"] == "https://abc.execute-api.eu-west-1.amazonaws.com/live"
+    )
+    error_message = "The process lacks a store, its endpoint or its limits."
+  }
+}
+
+run "direct_mode_over_rest_is_refused" {
+  command = plan
+
+  variables {
+    queue_mode = false
+  }
+
+  expect_failures = [var.queue_mode]
+}
+
+run "queues_have_urls" {
+  command = plan
+
+  variables {
+    input  = {}
+    output = {}
+  }
+
+  expect_failures = [var.input, var.output]
+}

@@ -1,5 +1,22 @@
 # The HTTP API before the request handler.
 
+locals {
+  # POST admits a turn, GET reads its answer, DELETE cancels it.
+  chat_routes = [
+    "DELETE /api/v1/chat",
+    "GET /api/v1/agents",
+    "GET /api/v1/chat",
+    "POST /api/v1/chat",
+    "POST /api/v1/chat-multipart",
+  ]
+
+  own_routes = [for route in var.routes : "${route.method} ${route.path}"]
+
+  # Of the chat, and of what else browsers may call; ANY is every method.
+  methods         = distinct(concat(["DELETE", "GET", "POST"], [for route in var.routes : route.method]))
+  allowed_methods = contains(local.methods, "ANY") ? ["*"] : sort(local.methods)
+}
+
 resource "aws_apigatewayv2_api" "this" {
   name          = var.name
   protocol_type = "HTTP"
@@ -10,7 +27,7 @@ resource "aws_apigatewayv2_api" "this" {
 
     content {
       allow_origins = cors_configuration.value
-      allow_methods = ["DELETE", "GET", "POST"]
+      allow_methods = local.allowed_methods
       allow_headers = ["authorization", "content-type", "idempotency-key", "prefer"]
       max_age       = 3600
     }
@@ -41,7 +58,7 @@ resource "aws_apigatewayv2_authorizer" "jwt" {
 }
 
 resource "aws_apigatewayv2_route" "this" {
-  for_each = toset(var.routes)
+  for_each = toset(concat(local.chat_routes, local.own_routes))
 
   api_id             = aws_apigatewayv2_api.this.id
   route_key          = each.value

@@ -7,3 +7,8 @@ output "api_id" {
   description = "Id of the API."
   value       = aws_apigatewayv2_api.this.id
 }
+
+output "routes" {
+  description = "What reaches the request handler, as METHOD /path."
+  value       = sort([for route in aws_apigatewayv2_route.this : route.route_key])
+}

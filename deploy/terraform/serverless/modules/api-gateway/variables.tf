@@ -12,15 +12,34 @@ variable "function" {
 }
 
 variable "routes" {
-  description = "Routes of the request handler. POST admits a turn, GET reads its answer, DELETE cancels it."
-  type        = list(string)
-  default = [
-    "DELETE /api/v1/chat",
-    "GET /api/v1/agents",
-    "GET /api/v1/chat",
-    "POST /api/v1/chat",
-    "POST /api/v1/chat-multipart",
-  ]
+  description = "The application's own paths, as it registers them (Lambda.register): method, or ANY, and path. The request handler answers them past the queue, and only jwt_authorizer checks who calls."
+  type = list(object({
+    method = string
+    path   = string
+  }))
+  default = []
+
+  validation {
+    condition = alltrue([
+      for route in var.routes : contains(["ANY", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"], route.method)
+    ])
+    error_message = "routes: a method is ANY, DELETE, GET, HEAD, OPTIONS, PATCH, POST or PUT."
+  }
+
+  validation {
+    condition     = alltrue([for route in var.routes : can(regex("^(/[^/\\s]+)+$", route.path))])
+    error_message = "routes: a path begins with /, does not end with one, and has no blanks, such as /app/status."
+  }
+
+  validation {
+    condition     = length(distinct(var.routes)) == length(var.routes)
+    error_message = "routes: one is there twice."
+  }
+
+  validation {
+    condition     = alltrue([for route in var.routes : !contains(["/api/v1/agents", "/api/v1/chat", "/api/v1/chat-multipart"], route.path)])
+    error_message = "routes: /api/v1/agents, /api/v1/chat and /api/v1/chat-multipart are the product's own; choose another path."
+  }
 }
 
 variable "jwt_authorizer" {

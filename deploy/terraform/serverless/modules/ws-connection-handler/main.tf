@@ -1,5 +1,5 @@
-# Keeps the table of client sockets ($connect, $disconnect) and takes their frames; beside it, what
-# checks the token of $connect.
+# Keeps the table of client sockets ($connect, $disconnect) and takes their frames, in direct mode to
+# the end of their turns; beside it, what checks the token of $connect.
 
 module "function" {
   source = "../../../modules/lambda-function"
@@ -11,8 +11,8 @@ module "function" {
   runtime                  = var.function.runtime
   architecture             = var.function.architecture
   memory_size              = var.function.memory_size
-  timeout                  = 29
-  environment              = var.environment
+  timeout                  = var.timeout
+  environment              = merge(var.environment, var.handler_environment)
   statements               = var.statements
   network                  = var.network
   log_retention_days       = var.log_retention_days

@@ -28,6 +28,18 @@ variable "environment" {
   type        = map(string)
 }
 
+variable "handler_environment" {
+  description = "Settings of the connection handler alone, such as those of agents in direct mode."
+  type        = map(string)
+  default     = {}
+}
+
+variable "timeout" {
+  description = "Seconds the connection handler has: as long as API Gateway waits; in direct mode longer than any turn."
+  type        = number
+  default     = 29
+}
+
 variable "statements" {
   description = "What the connection handler may do: modules/permissions' and what the application adds. The authorizer may write its log only."
   type = list(object({
