@@ -27,7 +27,8 @@ STOP_SECONDS = 20.0
 COMMAND_SECONDS = 240.0
 _PROGRAMS = ("docker", "dockerd", "ip", "iptables", "setpriv", "unshare")
 _PATH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
-# Layers are written several times over while an image is built: in memory, of which they use 2 GB.
+# Layers are written several times over while an image is built, so in memory: the product's six
+# images with what they were made of are 2 GB, and it is used as it is needed.
 _START = 'ip link set lo up && mount -t tmpfs -o size=6g tmpfs "$0" && exec dockerd "$@"'
 
 
