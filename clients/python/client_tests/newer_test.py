@@ -10,6 +10,7 @@ import pytest
 from turnline_client import AsyncClient, Chunk, Reply, RetryPolicy, StreamItem, TurnlineError
 from turnline_client._wire.chat_pb2 import ChatReply, TurnEnd
 from turnline_client._wire.chat_service_pb2 import StreamChatResponse
+from turnline_client._wire.failure_pb2 import RETRY_HINT_AFTER, Failure
 
 END = StreamChatResponse(end=TurnEnd(reply=ChatReply(result="x"))).SerializeToString()
 
@@ -73,3 +74,14 @@ async def test_a_stream_that_ends_before_its_turn_is_asked_for_again_and_then_un
             await anext(client.stream("x", session_id="s"))
 
     assert (gone.value.code, server.asked) == ("unavailable", 3)
+
+
+async def test_a_failed_turns_stream_is_read_once_whatever_its_failure_says_of_retries() -> None:
+    failure = Failure(code="of_tomorrow", message="no", retry=RETRY_HINT_AFTER)
+    server = Server([StreamChatResponse(end=TurnEnd(failure=failure)).SerializeToString()])
+    async with client_of(server) as client:
+        with pytest.raises(TurnlineError) as failed:
+            await anext(client.stream("x", session_id="s"))
+
+    assert (failed.value.code, failed.value.retryable) == ("of_tomorrow", True)
+    assert server.asked == 1

@@ -4,6 +4,7 @@ import static dev.turnline.clienttests.ModesTest.all;
 import static dev.turnline.clienttests.ModesTest.chunks;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
@@ -12,7 +13,10 @@ import dev.turnline.client.StreamItem.Chunk;
 import dev.turnline.client.StreamItem.End;
 import dev.turnline.client.Turn;
 import dev.turnline.client.TurnlineClient;
+import dev.turnline.client.TurnlineException;
 import dev.turnline.v1.ChatEvent;
+import dev.turnline.v1.Failure;
+import dev.turnline.v1.RetryHint;
 import dev.turnline.v1.StreamChatRequest;
 import dev.turnline.v1.StreamChatResponse;
 import dev.turnline.v1.TurnEnd;
@@ -113,5 +117,19 @@ class NewerServerTest {
 
     assertEquals("unavailable", code);
     assertEquals(5, asked.get());
+  }
+
+  @Test
+  void aFailedTurnsStreamIsReadOnceWhateverItsFailureSaysOfRetries() {
+    Failure failure =
+        Failure.newBuilder().setCode("of_tomorrow").setRetry(RetryHint.RETRY_HINT_AFTER).build();
+    TurnEnd end = TurnEnd.newBuilder().setFailure(failure).build();
+
+    TurnlineException error =
+        Rig.refused(() -> streamed(StreamChatResponse.newBuilder().setEnd(end).build()));
+
+    assertEquals("of_tomorrow", error.code());
+    assertTrue(error.retryable());
+    assertEquals(1, asked.get());
   }
 }
