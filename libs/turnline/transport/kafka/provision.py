@@ -4,17 +4,20 @@ Start-up only looks, and only for topics that are missing: how a topic is set is
 business.  `turnline provision` applies the whole plan.
 """
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
 
 from confluent_kafka.admin import NewTopic
 
 from turnline.config.provisioning import Change
 from turnline.errors import ConfigurationError, TransportUnavailableError
 from turnline.transport.kafka.admin import Admin
+from turnline.transport.kafka.errors import unavailable
 from turnline.transport.kafka.topology import TopicSpec
 
 FIX = "run `turnline provision`, or apply the manifests it prints"
 KIND = "topic"
+_LOOK_AGAIN_SECONDS = 0.05
 
 
 async def plan(admin: Admin, topology: Sequence[TopicSpec], *, seconds: float) -> list[Change]:
@@ -34,8 +37,11 @@ async def plan(admin: Admin, topology: Sequence[TopicSpec], *, seconds: float) -
 async def apply(admin: Admin, topology: Sequence[TopicSpec], *, seconds: float) -> list[Change]:
     """Create what is missing and update what differs; give what was done.
 
+    Returns once brokers tell of every topic, so that whoever starts next finds them.
+
     Raises:
         ConfigurationError: the brokers refuse some of it; the rest was done.
+        TransportUnavailableError: they did not tell of it in time.
     """
     done, faults = [], []
     specs = {spec.name: spec for spec in topology}
@@ -48,7 +54,18 @@ async def apply(admin: Admin, topology: Sequence[TopicSpec], *, seconds: float) 
             done.append(change)
     if faults:
         raise ConfigurationError(faults)
+    await _told_of(admin, specs.keys(), seconds)
     return done
+
+
+async def _told_of(admin: Admin, names: Collection[str], seconds: float) -> None:
+    """Wait until brokers tell of topics that were just made: they learn of them one by one."""
+    try:
+        async with asyncio.timeout(seconds):
+            while not (await admin.topics(seconds)).keys() >= set(names):
+                await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+    except TimeoutError as error:
+        raise unavailable(None, "does not tell of topics that were made") from error
 
 
 def check(found: Mapping[str, int], topology: Sequence[TopicSpec]) -> None:
