@@ -1,0 +1,4 @@
+output "url" {
+  description = "Connect to <url>?token=..."
+  value       = module.chat.url
+}
