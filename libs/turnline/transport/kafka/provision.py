@@ -60,11 +60,10 @@ async def apply(admin: Admin, topology: Sequence[TopicSpec], *, seconds: float) 
 
 async def _told_of(admin: Admin, names: Collection[str], seconds: float) -> None:
     """Wait until brokers tell of topics that were just made: they learn of them one by one."""
+    wanted = set(names)
     try:
         async with asyncio.timeout(seconds):
-            while not (await admin.topics(seconds)).keys() >= set(
-                names
-            ):  # noqa: ASYNC110 - the brokers'
+            while not wanted <= (await admin.topics(seconds)).keys():  # noqa: ASYNC110 - theirs
                 await asyncio.sleep(_LOOK_AGAIN_SECONDS)
     except TimeoutError as error:
         raise unavailable(None, "does not tell of topics that were made") from error
