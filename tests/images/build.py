@@ -12,7 +12,15 @@ from images.engine import DockerEngine
 
 ROOT = Path(__file__).absolute().parents[2]
 DOCKERFILE = ROOT / "deploy" / "docker" / "Dockerfile"
-SERVICES = ("gateway", "push_endpoint", "request_handler", "responder", "runner", "turnline")
+SERVICES = (
+    "gateway",
+    "push_endpoint",
+    "request_handler",
+    "responder",
+    "runner",
+    "scaler",
+    "turnline",
+)
 PYTHON = "/opt/turnline/bin/python"
 # As many as there are processors on a small machine.
 _AT_ONCE = 2

@@ -16,7 +16,11 @@ from images.build import SERVICES, image_of
 from images.compose import SECRETS, Topology, alert_expressions, dashboard_expressions
 from images.engine import DockerEngine
 
-PROCESSES = {image_of(service).removeprefix("turnline-") for service in SERVICES} - {"turnline"}
+# Nothing scales there.
+PROCESSES = {image_of(service).removeprefix("turnline-") for service in SERVICES} - {
+    "scaler",
+    "turnline",
+}
 # Prometheus looks every ten seconds.
 SCRAPED_SECONDS = 60.0
 # The first test waits for the images.

@@ -24,6 +24,7 @@ OWN = {
     "request_handler": "turnline.request_handler",
     "responder": "turnline.responder",
     "runner": "turnline.runner",
+    "scaler": "turnline.scaler",
     "turnline": "turnline.cli",
 }
 # The first test waits for the images.
