@@ -65,27 +65,29 @@ class Backlog:
         Raises:
             TransportUnavailableError: there is none that is fresh.
         """
-        age = asyncio.get_running_loop().time() - self._measured_at
-        if self._newest is None or age > self._kept:
+        fresh = self._fresh()
+        if fresh is None:
             raise TransportUnavailableError(
                 "The queue could not be counted lately", retry_after=self._every
             )
-        return self._newest
+        return fresh
 
     async def measures(self) -> AsyncIterator[Measure]:
-        """Give each measure from now on, the newest one first; waits while there are none."""
-        if self._newest is not None:
-            yield self._newest
+        """Give each measure from now on, a fresh one first; waits while there are none."""
         while True:
+            if (fresh := self._fresh()) is not None:
+                yield fresh
             await self._measured.wait()
-            if self._newest is not None:
-                yield self._newest
 
     async def run(self) -> None:
         """Measure until cancelled."""
         while True:
             await self._measure()
             await asyncio.sleep(self._every)
+
+    def _fresh(self) -> Measure | None:
+        age = asyncio.get_running_loop().time() - self._measured_at
+        return self._newest if age <= self._kept else None
 
     async def _measure(self) -> None:
         try:

@@ -124,10 +124,15 @@ async def test_a_queue_that_cannot_be_counted_is_not_called_empty(rig: Rig) -> N
             await asyncio.sleep(0.01)
         with pytest.raises(grpc.aio.AioRpcError) as refused:
             await rig.value(TURNS)
+        late = asyncio.ensure_future(anext(aiter(rig.keda.StreamIsActive(REF))))
+        said, _ = await asyncio.wait([late], timeout=0.3)
     finally:
         rig.nats.thaw()
 
     assert (code, refused.value.code()) == (grpc.StatusCode.UNAVAILABLE,) * 2
+    # Who comes in an outage is told nothing of before it, and what there is after it.
+    assert not said
+    assert (await late).result
     while await _code(rig) is not grpc.StatusCode.OK:  # noqa: ASYNC110 - the server's
         await asyncio.sleep(0.05)
     assert await rig.value(TURNS) == 1.0
