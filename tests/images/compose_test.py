@@ -1,9 +1,12 @@
 """The topologies of deploy/compose, started by Docker Compose from the product's own images."""
 
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,6 +19,7 @@ from images.build import SERVICES, image_of
 from images.compose import SECRETS, Topology, alert_expressions, dashboard_expressions
 from images.engine import DockerEngine
 
+STREAMS = Path(__file__).absolute().parents[2] / "examples" / "transport" / "nats" / "streams.py"
 # Nothing scales there.
 PROCESSES = {image_of(service).removeprefix("turnline-") for service in SERVICES} - {
     "scaler",
@@ -36,7 +40,7 @@ def brokers(images: DockerEngine) -> Mapping[str, str]:
 def test_over_nats_users_are_answered_and_all_services_stop_in_good_order(
     images: DockerEngine, brokers: Mapping[str, str]
 ) -> None:
-    _check(images, ["nats"], brokers)
+    _check(images, ["nats"], brokers, also=_check_streams)
 
 
 def test_over_kafka_users_are_answered_and_prometheus_finds_every_service(
@@ -71,6 +75,27 @@ def _check(
     assert "runner" in answer["result"]
     assert ["CHAT_QUEUED" in frames[0], "CHAT_RESPONSE" in frames[1]] == [True, True]
     assert {service: codes[service] for service in PROCESSES} == dict.fromkeys(PROCESSES, 0)
+
+
+def _check_streams(engine: DockerEngine) -> None:
+    with engine.port_of(4222) as port:
+        looked = subprocess.run(
+            [sys.executable, str(STREAMS), f"nats://127.0.0.1:{port}"],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=30,
+        )
+
+    # Beneath each stream are its messages, if an ack of the turns is still on its way.
+    found = [line.split(" messages")[0] for line in looked.stdout.splitlines() if line[0] != " "]
+    assert [line.partition(":")[0] for line in found] == [
+        "AGENT_REQUESTS",
+        "AGENT_REPLIES",
+        "AGENT_REQUESTS_DEAD",
+        "AGENT_REPLIES_DEAD",
+    ]
+    assert found[2:] == ["AGENT_REQUESTS_DEAD: 0", "AGENT_REPLIES_DEAD: 0"]
 
 
 def _check_prometheus(engine: DockerEngine) -> None:

@@ -131,13 +131,17 @@ async def test_each_has_the_whole_time_from_when_it_was_added() -> None:
 async def test_one_that_is_late_does_not_end_those_added_after_it() -> None:
     limit = TimeLimit(0.05)
     first, second = _future(), _future()
+    ended = []
+    for future in (first, second):
+        future.add_done_callback(ended.append)
     limit.add(first)
     await asyncio.sleep(0.03)
     limit.add(second)
-    await asyncio.wait([first])
-    assert not second.done()
-    with pytest.raises(TimeoutError):
-        await second
+    await asyncio.wait([first, second])
+
+    assert ended == [first, second]
+    assert isinstance(second.exception(), TimeoutError)
+    assert isinstance(first.exception(), TimeoutError)
 
 
 async def test_a_caller_that_was_cancelled_is_no_longer_waited_for() -> None:

@@ -26,7 +26,8 @@ class Measure:
 
     Attributes:
         turns: waiting, for their retry included, or in flight.
-        oldest_seconds: age of the oldest of them; 0 without any.
+        oldest_seconds: age of the oldest of them; 0 where none waits: those that run, however
+            long, are not helped by more runners.
     """
 
     turns: int
@@ -101,7 +102,8 @@ class Backlog:
             return
         self._away = False
         self._newest = Measure(
-            turns=stats.waiting + stats.in_flight, oldest_seconds=stats.oldest_age_seconds
+            turns=stats.waiting + stats.in_flight,
+            oldest_seconds=stats.oldest_age_seconds if stats.waiting else 0.0,
         )
         self._measured_at = asyncio.get_running_loop().time()
         # Wakes who waits now; who comes later waits for the next one.

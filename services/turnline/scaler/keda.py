@@ -37,10 +37,12 @@ class ScalerDesk:
 
     Attributes:
         turns_per_replica: for triggers that do not say it; at least 1.
+        knows_ages: False: the broker does not tell how old what it holds is.
     """
 
     backlog: Backlog
     turns_per_replica: int
+    knows_ages: bool = True
 
 
 def make_service(desk: ScalerDesk) -> GrpcService:
@@ -91,7 +93,7 @@ class KedaScaler(ExternalScalerServicer):
         self, request: pb.GetMetricsRequest, context: Context
     ) -> pb.GetMetricsResponse:
         """Say what a metric is now."""
-        values = _values(self._desk.backlog.newest)
+        values = self._values(self._desk.backlog.newest)
         value = values.get(request.metricName)
         if value is None:
             raise InvalidRequestError(
@@ -107,16 +109,22 @@ class KedaScaler(ExternalScalerServicer):
         if _TURNS_KEY in metadata:
             targets[TURNS] = _target(metadata, _TURNS_KEY)
         if _OLDEST_KEY in metadata:
+            if not self._desk.knows_ages:
+                raise InvalidRequestError(
+                    f"{_OLDEST_KEY} can't be had: this broker tells no ages of what it holds; "
+                    "leave it out",
+                    field=f"scalerMetadata.{_OLDEST_KEY}",
+                )
             targets[OLDEST_TURN] = _target(metadata, _OLDEST_KEY)
         return targets
+
+    def _values(self, measure: Measure) -> dict[str, float]:
+        ages = {OLDEST_TURN: measure.oldest_seconds} if self._desk.knows_ages else {}
+        return {TURNS: float(measure.turns), **ages}
 
 
 def _is_active(measure: Measure) -> bool:
     return measure.turns > 0
-
-
-def _values(measure: Measure) -> dict[str, float]:
-    return {TURNS: float(measure.turns), OLDEST_TURN: measure.oldest_seconds}
 
 
 def _target(metadata: Mapping[str, str], key: str) -> float:

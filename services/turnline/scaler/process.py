@@ -44,7 +44,12 @@ async def serve_scaler(
         render_metrics=(lambda: metrics.scrape(sources)) if settings.telemetry.metrics else None,
     )
     backlog = Backlog(transport.input.stats)
-    desk = ScalerDesk(backlog=backlog, turns_per_replica=settings.execution.max_concurrency)
+    desk = ScalerDesk(
+        backlog=backlog,
+        turns_per_replica=settings.execution.max_concurrency,
+        # SQS tells ages to CloudWatch alone.
+        knows_ages=settings.execution.queues.type != "sqs",
+    )
     web = WebServer(web_app(ops.routes()), web_options(settings))
     grpc = open_server(settings, [make_service(desk)], lifecycle.draining)
     started(web.port)

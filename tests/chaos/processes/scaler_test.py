@@ -47,6 +47,16 @@ async def test_turns_of_other_processes_are_counted_until_they_are_done(
                     await delivery.ack()
             await _until(keda, 0)
             assert not (await keda.IsActive(pb.ScaledObjectRef())).result
+            assert await _tells_ages(keda) == (name != "sqs")
+
+
+async def _tells_ages(keda: ExternalScalerStub) -> bool:
+    by_age = pb.ScaledObjectRef(scalerMetadata={"oldestTurnSeconds": "20"})
+    try:
+        return len((await keda.GetMetricSpec(by_age)).metricSpecs) == 2
+    except grpc.aio.AioRpcError as error:
+        assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+        return False
 
 
 def _keda_port(scaler: Server) -> int:

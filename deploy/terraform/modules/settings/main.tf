@@ -35,9 +35,6 @@ locals {
     AK_EXECUTION__QUEUES__OUTPUT__NO_OF_CONSUMERS   = tostring(var.output.no_of_consumers)
   }
 
-  takes_input  = merge(local.batches, local.runs_turns)
-  takes_output = merge(local.batches, local.brings_answers)
-
   # Without one the application's default is the lease.
   leases = {
     for name, queue in { input = var.input, output = var.output } : name => {

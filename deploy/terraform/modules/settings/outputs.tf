@@ -11,14 +11,16 @@ output "request_handler" {
 output "agent_runner" {
   description = "Variables of what runs agents (Lambda and ECS)."
   value = merge(
-    local.common, local.drain, local.input_url, local.output_url, local.takes_input, local.leases.input, local.responses, local.sessions,
+    local.common, local.drain, local.input_url, local.output_url, local.batches, local.runs_turns, local.leases.input,
+    local.responses, local.sessions,
   )
 }
 
 output "response_handler" {
   description = "Variables of what brings answers to their callers (Lambda)."
   value = merge(
-    local.common, local.output_url, local.takes_output, local.leases.output, local.responses, local.sessions, local.connections, local.pushes,
+    local.common, local.output_url, local.batches, local.brings_answers, local.leases.output, local.responses,
+    local.sessions, local.connections, local.pushes,
   )
 
   precondition {
@@ -35,8 +37,8 @@ output "response_handler" {
 output "io_handler" {
   description = "Variables of the container that does the work of both handlers (ECS)."
   value = merge(
-    local.common, local.drain, local.input_url, local.output_url, local.takes_output, local.leases.output, local.responses, local.sessions,
-    local.connections, local.pushes,
+    local.common, local.drain, local.input_url, local.output_url, local.batches, local.brings_answers,
+    local.leases.output, local.responses, local.sessions, local.connections, local.pushes,
   )
 
   precondition {

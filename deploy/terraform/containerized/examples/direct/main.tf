@@ -25,7 +25,8 @@ module "chat" {
   name           = var.name
   execution_mode = "async"
   queue_mode     = false
-  turn_timeout   = 600
+  # No queue keeps a turn whose container goes: none is longer than what a container drains.
+  turn_timeout = 100
 
   vpc_id     = var.vpc_id
   subnet_ids = var.subnet_ids
