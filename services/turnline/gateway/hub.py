@@ -3,11 +3,12 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
 from turnline.errors import StoreUnavailableError
 from turnline.gateway.sockets import Socket
 from turnline.push import Frame
-from turnline.store import Connection, ConnectionStore
+from turnline.store import Connection, ConnectionStore, Held
 from turnline.telemetry import get_logger
 
 _log = get_logger("gateway")
@@ -45,6 +46,8 @@ class Hub:
         self._pause = pause
         self._sockets: dict[str, Socket] = {}
         self._per_user: Counter[str] = Counter()
+        # Through where a socket was given what is held for its user.
+        self._pushed: dict[str, str] = {}
 
     @property
     def count(self) -> int:
@@ -138,21 +141,25 @@ class Hub:
             Connection(user_id=user_id, connection_id=socket.connection_id, endpoint=self._endpoint)
         )
         held = await self._connections.held(user_id)
-        if held.frames and await self._sent(socket, held.frames):
+        if held.frames and await self._sent(socket, held):
             await self._connections.drop_held(user_id, held.through)
 
-    async def _sent(self, socket: Socket, frames: Sequence[Frame]) -> bool:
-        """Push, and wait until it was written; False: it was not, and stays held."""
-        if not socket.push(frames):
-            return False
-        try:
-            async with asyncio.timeout(_LAST_FRAMES_SECONDS):
-                await socket.drained()
-        except TimeoutError:
-            return False
-        return not socket.closed
+    async def _sent(self, socket: Socket, held: Held) -> bool:
+        """Push what is held, once, and wait a little until it was written; False: it stays held.
+
+        A client that does not read is waited for once, and looked at again at each refresh.
+        """
+        if self._pushed.get(socket.connection_id) != held.through:
+            if socket.busy or not socket.push(held.frames):
+                return False
+            self._pushed[socket.connection_id] = held.through
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_FRAMES_SECONDS):
+                    await socket.drained()
+        return not socket.busy and not socket.closed
 
     def _forget(self, socket: Socket) -> None:
+        self._pushed.pop(socket.connection_id, None)
         if self._sockets.pop(socket.connection_id, None) is not None:
             self._per_user[socket.user_id] -= 1
             if not self._per_user[socket.user_id]:

@@ -114,6 +114,23 @@ async def test_what_a_client_does_not_read_stays_held() -> None:
     assert kept == (HELD,)
 
 
+async def test_a_slow_client_is_given_what_was_held_once() -> None:
+    store, client, note = a_store(), Client(), {"note": 1}  # no turn's, so nothing else drops it
+    hub = a_hub(store)
+    client.reading.clear()
+    await store.hold("u", note)
+    async with asyncio.timeout(10), a_socket("c1", client) as socket, asyncio.TaskGroup() as tasks:
+        await hub.add(socket)
+        refreshing = tasks.create_task(hub.refresh(0.001))
+        kept = (await store.held("u")).frames
+        client.reading.set()
+        while (await store.held("u")).frames:  # noqa: ASYNC110 - the hub's to change
+            await asyncio.sleep(0)
+        refreshing.cancel()
+
+    assert (kept, client.seen) == ((note,), [note])
+
+
 class BrokenStore(MemoryConnectionStore):
     """Records nothing."""
 

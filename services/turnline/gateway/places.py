@@ -33,11 +33,14 @@ class _Place:
 
 
 class Places:
-    """The places of one socket.  Bounded: the turns longest without a frame are forgotten."""
+    """The places of one socket.  Bounded: the turns longest without a frame are forgotten.
+
+    As many ends are remembered as a store holds for a user, who may be given those twice.
+    """
 
     __slots__ = ("_ended", "_max_ended", "_max_running", "_running")
 
-    def __init__(self, *, max_running: int = 256, max_ended: int = 16) -> None:
+    def __init__(self, *, max_running: int = 256, max_ended: int = 128) -> None:
         self._max_running = max_running
         self._max_ended = max_ended
         self._running: dict[str, _Place] = {}

@@ -92,6 +92,11 @@ class Socket:
         """Whether nothing more can be sent."""
         return self._closed
 
+    @property
+    def busy(self) -> bool:
+        """Whether frames that were taken are not written yet."""
+        return self._sender is not None or any(self._early.values())
+
     def push(self, frames: Sequence[Frame]) -> bool:
         """Take frames of running turns, in order; False if the socket is closed.
 
