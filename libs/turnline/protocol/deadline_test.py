@@ -131,7 +131,7 @@ async def test_each_has_the_whole_time_from_when_it_was_added() -> None:
 async def test_one_that_is_late_does_not_end_those_added_after_it() -> None:
     limit = TimeLimit(0.05)
     first, second = _future(), _future()
-    ended = []
+    ended: list[asyncio.Future[str]] = []
     for future in (first, second):
         future.add_done_callback(ended.append)
     limit.add(first)
