@@ -64,7 +64,7 @@ def _check(
     also: Callable[[DockerEngine], None] | None = None,
 ) -> None:
     topology = Topology(engine, layers, {**SECRETS, **named})
-    with topology.up(*PROCESSES, *(["prometheus"] if also else [])):
+    with topology.up(*PROCESSES, *(["prometheus"] if "observability" in layers else [])):
         with engine.port_of(8000) as rest, engine.port_of(8001) as sockets:
             answer = _asked_over_rest(rest)
             frames = _asked_over_a_socket(sockets)
