@@ -142,7 +142,14 @@ class Hub:
         )
         held = await self._connections.held(user_id)
         if held.frames and await self._sent(socket, held):
+            await self._drop(user_id, held)
+
+    async def _drop(self, user_id: str, held: Held) -> None:
+        """Drop what a socket has; if the store is away it stays open, and the next refresh drops."""
+        try:
             await self._connections.drop_held(user_id, held.through)
+        except StoreUnavailableError:
+            _log.warning("dependency.unavailable", dependency="connection store")
 
     async def _sent(self, socket: Socket, held: Held) -> bool:
         """Push what is held, once, and wait a little until it was written; False: it stays held.

@@ -131,6 +131,34 @@ async def test_a_slow_client_is_given_what_was_held_once() -> None:
     assert (kept, client.seen) == ((note,), [note])
 
 
+class ForgetfulStore(MemoryConnectionStore):
+    """Does not answer the first time it is told to drop."""
+
+    def __init__(self) -> None:
+        super().__init__(MemoryConnectionOptions(), FakeClock())
+        self.asked = 0
+
+    async def drop_held(self, user_id: str, through: str) -> None:
+        self.asked += 1
+        if self.asked == 1:
+            raise StoreUnavailableError("away")
+        await super().drop_held(user_id, through)
+
+
+async def test_a_socket_that_has_what_was_held_stays_though_it_could_not_be_dropped() -> None:
+    store, client, note = ForgetfulStore(), Client(), {"note": 1}
+    hub = a_hub(store)
+    await store.hold("u", note)
+    async with asyncio.timeout(10), a_socket("c1", client) as socket, asyncio.TaskGroup() as tasks:
+        await hub.add(socket)
+        refreshing = tasks.create_task(hub.refresh(0.001))
+        while (await store.held("u")).frames:  # noqa: ASYNC110 - the hub's to change
+            await asyncio.sleep(0)
+        refreshing.cancel()
+
+    assert client.seen == [note]
+
+
 class BrokenStore(MemoryConnectionStore):
     """Records nothing."""
 
