@@ -145,7 +145,7 @@ class Hub:
             await self._drop(user_id, held)
 
     async def _drop(self, user_id: str, held: Held) -> None:
-        """Drop what a socket has; if the store is away it stays open, and the next refresh drops."""
+        """Drop what a socket has; where the store is away, the next refresh does it."""
         try:
             await self._connections.drop_held(user_id, held.through)
         except StoreUnavailableError:
