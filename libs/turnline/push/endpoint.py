@@ -6,7 +6,7 @@ compared in constant time, and without one nothing is answered.
 """
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,8 @@ from turnline.errors import (
     NotFoundError,
     UnauthenticatedError,
 )
+from turnline.protocol import new_request_id
+from turnline.push.frames import identified
 from turnline.push.port import ConnectionPush, Frame
 from turnline.push.users import UserPush
 
@@ -46,6 +48,7 @@ class PushHandler:
         local: ConnectionPush | None,
         users: UserPush | None,
         inbox: bool = True,
+        new_id: Callable[[], str] = new_request_id,
     ) -> None:
         """Wire it.
 
@@ -54,11 +57,13 @@ class PushHandler:
             local: this pod's sockets; None on a pod that holds none.
             users: push to users; None where users are not looked up.
             inbox: whether frames are ever held (`websocket_api.inbox`), whatever a push asks for.
+            new_id: mints the id of a frame that was given none.
         """
         self._token = token.encode()
         self._local = local
         self._users = users
         self._inbox = inbox
+        self._new_id = new_id
 
     def authenticate(self, token: str | None) -> None:
         """Check the caller's token.
@@ -102,6 +107,9 @@ class PushHandler:
     async def frames_to_user(self, user_id: str, frames: Sequence[Frame], *, hold: bool) -> Pushed:
         """Push frames to all of a user's sockets, in order.
 
+        A frame of no turn is sent with a `push_id`: its own, or a new one.  A socket shows one
+        once, so what gave its frames ids may push them again.
+
         Args:
             user_id: not empty.
             frames: 1 to MAX_FRAMES.
@@ -109,6 +117,7 @@ class PushHandler:
                 there is an inbox.
 
         Raises:
+            InvalidRequestError: a `push_id` is no id.
             NotFoundError: this pod does not look users up.
             StoreUnavailableError: the connection store did not answer.
         """
@@ -116,7 +125,7 @@ class PushHandler:
             raise NotFoundError("this pod does not push to users")
         hold = hold and self._inbox
         push = self._users.push_or_hold if hold else self._users.push
-        reached = await push(user_id, frames)
+        reached = await push(user_id, identified(frames, self._new_id))
         return Pushed(reached, held=hold and not reached)
 
 

@@ -1,6 +1,7 @@
 """Pushes of other pods, over HTTP: who may, what is refused, and what they do."""
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -72,7 +73,11 @@ class Pod:
             clock=clock,
         )
         handler = PushHandler(
-            token=token, local=self.sockets, users=push if users else None, inbox=inbox
+            token=token,
+            local=self.sockets,
+            users=push if users else None,
+            inbox=inbox,
+            new_id=map("p{}".format, itertools.count(1)).__next__,
         )
         self.app = web_app(push_routes(handler))
 
@@ -195,7 +200,28 @@ async def test_a_message_to_a_user_reaches_their_sockets_or_is_held() -> None:
 
     assert held.json() == {"status": "SUCCESS", "reached": 0, "held": True}
     assert reached.json() == {"status": "SUCCESS", "reached": 1, "held": False}
-    assert (pod.sockets.got, (await pod.store.held("u")).frames) == ([{"n": 1}], ({"n": 1},))
+    assert (await pod.store.held("u")).frames == ({"n": 1, "push_id": "p1"},)
+    assert pod.sockets.got == [{"n": 1, "push_id": "p2"}]
+
+
+async def test_a_message_keeps_the_id_it_came_with_and_a_turns_frame_needs_none() -> None:
+    pod = Pod()
+    messages = [{"push_id": "mine"}, {"type": "CHAT_RESPONSE", "request_id": "r"}]
+
+    await pod.post({"user_id": "u", "messages": messages}, path=USER_PUSH_PATH)
+
+    assert (await pod.store.held("u")).frames == tuple(messages)
+
+
+@pytest.mark.parametrize("push_id", [None, 5, "", "x" * 257, "a\nb"])
+async def test_an_id_that_is_none_is_refused(push_id: object) -> None:
+    pod = Pod()
+    body = {"user_id": "u", "message": {"push_id": push_id}}
+
+    answer = await pod.post(body, path=USER_PUSH_PATH)
+
+    assert (answer.status_code, answer.json()["detail"]["field"]) == (400, "push_id")
+    assert (await pod.store.held("u")).frames == ()
 
 
 async def test_without_an_inbox_nothing_is_held() -> None:

@@ -2,8 +2,8 @@
 
 from turnline.frontdoor.schemas import POSITION, failure_properties, turn_ids
 from turnline.gateway.handler import CANCEL_ROUTE, RESERVED_ROUTES, RESUME_ROUTE
-from turnline.gateway.places import CHAT_RESPONSE, STREAM_CHUNK
 from turnline.protocol.json_schema import JsonSchema, SchemaMaker, ref
+from turnline.push import CHAT_RESPONSE, PUSH_ID, STREAM_CHUNK
 from turnline.v1 import chat_pb2
 
 CLIENT_FRAMES = ("ChatFrame", "ResumeFrame", "CancelFrame", "RouteFrame")
@@ -47,6 +47,12 @@ def frame_schemas(maker: SchemaMaker, *, chat_route: str) -> dict[str, JsonSchem
         "PushedFrame": {
             "type": "object",
             "description": "What an application pushed to the user, as it is.",
+            "properties": {
+                PUSH_ID: {
+                    "type": "string",
+                    "description": "Comes once over a socket; it may come again over the next one.",
+                },
+            },
         },
     }
 

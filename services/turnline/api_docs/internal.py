@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from turnline.frontdoor.schemas import client_maker, client_schemas
 from turnline.hosting.lifecycle import State
 from turnline.protocol.json_schema import JsonSchema, ref
+from turnline.push import PUSH_ID
 from turnline.push.endpoint import MAX_FRAMES
 from turnline.push.endpoint_routes import USER_PUSH_PATH
 from turnline.push.routes import PUSH_PATH, PUSH_TOKEN_HEADER
@@ -165,7 +166,16 @@ def _closed(**properties: JsonSchema) -> JsonSchema:
 
 
 def _frames(name: str, text: str) -> JsonSchema:
-    frame = {"type": "object", "description": "A frame, as the client sees it."}
+    frame = {
+        "type": "object",
+        "description": "A frame, as the client sees it.",
+        "properties": {
+            PUSH_ID: {
+                "type": "string",
+                "description": "Names it, so that it may be pushed again; made if absent.",
+            },
+        },
+    }
     return {
         "type": "object",
         "required": [name],

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 from turnline.errors import Code, InvalidRequestError, StoreUnavailableError, TurnlineError
 from turnline.frontdoor import StreamFrames, chat_response_frame
-from turnline.gateway.places import STREAM_CHUNK
 from turnline.gateway.signals import GatewaySignals
 from turnline.gateway.sockets import Socket
 from turnline.protocol import BEGINNING, Position, ReplyKey
-from turnline.push import Frame
+from turnline.push import STREAM_CHUNK, Frame
 from turnline.store import Gap, ResponseStore, StoredReply, StreamItem
 from turnline.telemetry import get_logger
 

@@ -46,8 +46,6 @@ class Hub:
         self._pause = pause
         self._sockets: dict[str, Socket] = {}
         self._per_user: Counter[str] = Counter()
-        # Through where a socket was given what is held for its user.
-        self._pushed: dict[str, str] = {}
 
     @property
     def count(self) -> int:
@@ -152,21 +150,19 @@ class Hub:
             _log.warning("dependency.unavailable", dependency="connection store")
 
     async def _sent(self, socket: Socket, held: Held) -> bool:
-        """Push what is held, once, and wait a little until it was written; False: it stays held.
+        """Push what is held and wait a little until it was written; False: it stays held.
 
-        A client that does not read is waited for once, and looked at again at each refresh.
+        A client that does not read is waited for once, and looked at again at each refresh; a
+        socket is not sent again what it has.
         """
-        if self._pushed.get(socket.connection_id) != held.through:
-            if socket.busy or not socket.push(held.frames):
-                return False
-            self._pushed[socket.connection_id] = held.through
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_LAST_FRAMES_SECONDS):
-                    await socket.drained()
+        if socket.busy or not socket.push(held.frames):
+            return False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_FRAMES_SECONDS):
+                await socket.drained()
         return not socket.busy and not socket.closed
 
     def _forget(self, socket: Socket) -> None:
-        self._pushed.pop(socket.connection_id, None)
         if self._sockets.pop(socket.connection_id, None) is not None:
             self._per_user[socket.user_id] -= 1
             if not self._per_user[socket.user_id]:

@@ -16,6 +16,7 @@ from turnline.store.memory import MemoryConnectionOptions, MemoryConnectionStore
 from turnline.testing import FakeClock
 
 HELD: Frame = {"type": "CHAT_RESPONSE", "request_id": "r", "result": "kept"}
+NOTE: Frame = {"note": 1, "push_id": "n"}
 
 
 def a_store() -> MemoryConnectionStore:
@@ -115,7 +116,7 @@ async def test_what_a_client_does_not_read_stays_held() -> None:
 
 
 async def test_a_slow_client_is_given_what_was_held_once() -> None:
-    store, client, note = a_store(), Client(), {"note": 1}  # no turn's, so nothing else drops it
+    store, client, note = a_store(), Client(), NOTE
     hub = a_hub(store)
     client.reading.clear()
     await store.hold("u", note)
@@ -146,7 +147,7 @@ class ForgetfulStore(MemoryConnectionStore):
 
 
 async def test_a_socket_that_has_what_was_held_stays_though_it_could_not_be_dropped() -> None:
-    store, client, note = ForgetfulStore(), Client(), {"note": 1}
+    store, client, note = ForgetfulStore(), Client(), NOTE
     hub = a_hub(store)
     await store.hold("u", note)
     async with asyncio.timeout(10), a_socket("c1", client) as socket, asyncio.TaskGroup() as tasks:

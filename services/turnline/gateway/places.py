@@ -2,7 +2,8 @@
 
 A frame that was sent already is dropped, what is missing before one is said (`restart`, `gap`), and
 the end of a turn comes once (ARCHITECTURE, guarantee 5).  So a responder may push twice, skip a pod
-that does not answer, or push beside a resume, and the client still reads one honest stream.
+that does not answer, or push beside a resume, and the client still reads one honest stream.  A
+frame of no turn is known by its `push_id`.
 
 Pure: frames in, frames out.
 """
@@ -12,10 +13,7 @@ from enum import Enum, auto
 from typing import Any
 
 from turnline.protocol import Position
-from turnline.push import Frame
-
-STREAM_CHUNK = "STREAM_CHUNK"
-CHAT_RESPONSE = "CHAT_RESPONSE"
+from turnline.push import CHAT_RESPONSE, STREAM_CHUNK, Frame, push_id_of, turn_of
 
 
 class _End(Enum):
@@ -33,23 +31,27 @@ class _Place:
 
 
 class Places:
-    """The places of one socket.  Bounded: the turns longest without a frame are forgotten.
+    """The places of one socket.  Bounded: what is longest without a frame is forgotten.
 
-    As many ends are remembered as a store holds for a user, who may be given those twice.
+    More ends and pushes are remembered than a store holds for a user, who may be given those twice.
     """
 
-    __slots__ = ("_ended", "_max_ended", "_max_running", "_running")
+    __slots__ = ("_ended", "_max_ended", "_max_pushed", "_max_running", "_pushed", "_running")
 
-    def __init__(self, *, max_running: int = 256, max_ended: int = 128) -> None:
+    def __init__(
+        self, *, max_running: int = 256, max_ended: int = 128, max_pushed: int = 256
+    ) -> None:
         self._max_running = max_running
         self._max_ended = max_ended
+        self._max_pushed = max_pushed
         self._running: dict[str, _Place] = {}
         self._ended: dict[str, _Place] = {}
+        self._pushed: dict[str, None] = {}
 
     @property
-    def size(self) -> tuple[int, int]:
-        """How many running and how many ended turns are known."""
-        return len(self._running), len(self._ended)
+    def size(self) -> tuple[int, int, int]:
+        """How many running turns, ended turns and pushes are known."""
+        return len(self._running), len(self._ended), len(self._pushed)
 
     def position(self, request_id: str) -> Position | None:
         """Where the client stands in a turn; None if it was sent nothing of it."""
@@ -82,11 +84,12 @@ class Places:
     def take(self, frame: Frame) -> list[Frame]:
         """Give what to send for a pushed frame, in order; nothing for one sent before.
 
-        Frames that belong to no turn, or name no place in it, pass as they are.
+        Frames without anything to know them by, or that name no place in their turn, pass as
+        they are.
         """
         request_id = turn_of(frame)
         if not request_id:
-            return [frame]
+            return [frame] if self._is_new(push_id_of(frame)) else []
         place = self._running.get(request_id) or self._ended.get(request_id) or _Place()
         frames = _end(place, frame) if _is_end(frame) else _piece(place, frame)
         self._keep(request_id, place)
@@ -104,6 +107,15 @@ class Places:
         place.end = _end_of(frame) if _is_end(frame) else _End.OPEN
         self._keep(request_id, place)
 
+    def _is_new(self, push_id: str) -> bool:
+        if push_id in self._pushed:
+            return False
+        if push_id:
+            self._pushed[push_id] = None
+            if len(self._pushed) > self._max_pushed:
+                del self._pushed[next(iter(self._pushed))]
+        return True
+
     def _keep(self, request_id: str, place: _Place) -> None:
         ended = place.end is not _End.OPEN
         here, there = (self._ended, self._running) if ended else (self._running, self._ended)
@@ -112,14 +124,6 @@ class Places:
         here[request_id] = place
         if len(here) > (self._max_ended if ended else self._max_running):
             del here[next(iter(here))]
-
-
-def turn_of(frame: Frame) -> str:
-    """Give the request id of a frame that is a piece or the end of a turn; empty for others."""
-    request_id = frame.get("request_id")
-    if frame.get("type") not in (STREAM_CHUNK, CHAT_RESPONSE) or not isinstance(request_id, str):
-        return ""
-    return request_id
 
 
 def _piece(place: _Place, frame: Frame) -> list[Frame]:

@@ -154,13 +154,20 @@ def test_frames_without_a_place_pass_as_they_are(frame: Frame) -> None:
     assert taken(Places(), frame, frame) == [frame, frame]
 
 
+def test_what_an_application_pushed_comes_once() -> None:
+    one, other = {"n": 1, "push_id": "a"}, {"n": 1, "push_id": "b"}
+
+    assert taken(Places(), one, other, one, other) == [one, other]
+
+
 def test_what_is_remembered_is_bounded() -> None:
-    places = Places(max_running=4, max_ended=2)
+    places = Places(max_running=4, max_ended=2, max_pushed=3)
     for turn in range(100):
         places.take(chunk(0, turn=f"a{turn}"))
         places.take(done(1, turn=f"b{turn}"))
+        places.take({"push_id": f"c{turn}"})
 
-    assert places.size == (4, 2)
+    assert places.size == (4, 2, 3)
 
 
 @UNTIMED

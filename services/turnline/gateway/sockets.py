@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from turnline.gateway.merge import merge_adjacent
-from turnline.gateway.places import Places, turn_of
+from turnline.gateway.places import Places
 from turnline.protocol import Position
-from turnline.push import Frame
+from turnline.push import Frame, turn_of
 
 Send = Callable[[Frame], Awaitable[None]]
 Close = Callable[[int, str], Coroutine[Any, Any, None]]

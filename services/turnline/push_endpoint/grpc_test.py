@@ -32,7 +32,10 @@ from turnline.v1.push_service_pb2 import PushRequest, PushResponse
 from turnline.v1.push_service_pb2_grpc import PushServiceStub
 
 TOKEN = "secret-of-the-pods-of-these-tests"
-FRAMES = [{"n": 1, "text": "é"}, {"n": 2.5, "deep": {"list": [None, True]}}]
+FRAMES = [
+    {"n": 1, "text": "é", "push_id": "a"},
+    {"n": 2.5, "deep": {"list": [None, True]}, "push_id": "b"},
+]
 
 
 class Store(MemoryConnectionStore):
@@ -215,9 +218,10 @@ async def test_frames_for_nobody_are_dropped_if_holding_is_not_asked_for() -> No
 
 async def test_a_large_push_is_read_like_a_small_one() -> None:
     async with served() as endpoint:
-        await endpoint.push(a_push({"text": "x" * 100_000}, hold=True))
+        large = {"text": "x" * 100_000, "push_id": "a"}
+        await endpoint.push(a_push(large, hold=True))
 
-        assert (await endpoint.store.held("u")).frames == ({"text": "x" * 100_000},)
+        assert (await endpoint.store.held("u")).frames == (large,)
 
 
 # --- who may push ---------------------------------------------------------------------------------

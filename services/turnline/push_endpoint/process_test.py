@@ -62,10 +62,11 @@ def a_store() -> MemoryConnectionStore:
 async def test_it_keeps_frames_for_a_user_who_has_no_socket() -> None:
     store = a_store()
     async with serving(store) as client:
-        answer = await client.post(USER_PUSH_PATH, json={"user_id": "u", "message": {"n": 1}})
+        note = {"n": 1, "push_id": "mine"}
+        answer = await client.post(USER_PUSH_PATH, json={"user_id": "u", "message": note})
 
     assert answer.json() == {"status": "SUCCESS", "reached": 0, "held": True}
-    assert (await store.held("u")).frames == ({"n": 1},)
+    assert (await store.held("u")).frames == (note,)
 
 
 async def test_it_holds_no_connection_itself() -> None:

@@ -6,7 +6,7 @@ import time
 import uuid
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, pairwise
 from typing import Any
 
 import httpx
@@ -14,7 +14,7 @@ import httpx
 from chaos.processes.callers import PAUSE_SECONDS, Urls
 from chaos.processes.sockets import SocketClient
 from chaos.processes.topology import PUSH_TOKEN
-from turnline.push import PUSH_TOKEN_HEADER
+from turnline.push import PUSH_ID, PUSH_TOKEN_HEADER
 
 PATH = "/internal/push/user"
 NOTE = "NOTE"
@@ -22,19 +22,19 @@ PARTS = 3
 CALL_SECONDS = 8.0
 BUDGET_SECONDS = 60.0
 HEARD_SECONDS = 20.0
-# How long the push endpoint waits for a pod.
-POD_SECONDS = 5.0
 
 
 @dataclass(slots=True)
 class Pusher:
     """Pushes notes of several parts, one after the other, and tries again until they are taken.
 
+    Every other note names its parts itself.
+
     Attributes:
         urls: the push endpoints that are up now.
         mark: tells its notes from those of others, whose users may have the same names.
-        most: how often each note may come to one socket: once a try, and once more if a pod was
-            waited for in vain, which may show what was held and collected meanwhile.
+        most: how often each note may come to one socket: once if its parts were named, so that
+            each try is known for the same, and once a try otherwise.
         complaints: notes nobody took.
     """
 
@@ -52,10 +52,8 @@ class Pusher:
         headers = {PUSH_TOKEN_HEADER: PUSH_TOKEN}
         async with httpx.AsyncClient(headers=headers, timeout=CALL_SECONDS) as client:
             while time.monotonic() < ends:
-                began = time.monotonic()
-                taken = await self._taken(client, user, number)
-                self.most[number] += 2 if time.monotonic() - began >= POD_SECONDS else 1
-                if taken:
+                self.most[number] = 1 if _is_named(number) else self.most[number] + 1
+                if await self._taken(client, user, number):
                     return number
                 await asyncio.sleep(self.rng.uniform(0.5, 1) * PAUSE_SECONDS)
         self.complaints.append(f"note {number} was taken by nobody")
@@ -83,23 +81,23 @@ class Pusher:
 
     def note(self, user: str, number: int, part: int) -> dict[str, Any]:
         """Give one part of a note."""
-        mine = {"type": NOTE, "pusher": self.mark}
+        name = {PUSH_ID: f"{self.mark}-{number}-{part}"} if _is_named(number) else {}
+        mine = {"type": NOTE, "pusher": self.mark, **name}
         return {**mine, "user": user, "number": number, "part": part}
 
     def faults(self, user: str, frames: list[dict[str, Any]]) -> list[str]:
         """Give what is wrong with the notes that one socket of a user brought."""
         notes = [frame for frame in frames if frame.get("pusher") == self.mark]
         faults = [f"{user} was shown {each}" for each in notes if each["user"] != user]
+        faults += [f"{each} has no {PUSH_ID}" for each in notes if not each.get(PUSH_ID)]
         for number in {each["number"] for each in notes}:
             parts = [each["part"] for each in notes if each["number"] == number]
-            times = -(-len(parts) // PARTS)
             # A socket that opens meanwhile may miss the beginning, one that breaks off the end.
-            if parts not in _stretches(list(range(PARTS)) * times, len(parts)):
-                faults.append(f"note {number} came in the order {parts}")
-            if times > self.most[number]:
-                faults.append(f"note {number} came {times} times, {self.most[number]} at most")
+            runs = 1 + sum(after != before + 1 for before, after in pairwise(parts))
+            if runs > self.most[number]:
+                faults.append(f"note {number} came as {parts}, in order {self.most[number]} times")
         return faults
 
 
-def _stretches(whole: list[int], size: int) -> list[list[int]]:
-    return [whole[start : start + size] for start in range(len(whole) - size + 1)]
+def _is_named(number: int) -> bool:
+    return number % 2 == 0

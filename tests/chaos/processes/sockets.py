@@ -116,12 +116,12 @@ class SocketClient:
             return
 
     async def heard(self, frame: JsonFrame, *, within: float) -> bool:
-        """Read, over new sockets if need be, until a frame came; return whether it did."""
+        """Read, over new sockets if need be, until one came with all that `frame` has."""
         ends = time.monotonic() + within
         while (left := ends - time.monotonic()) > 0:
             try:
                 async with asyncio.timeout(left), self._connected() as socket:
-                    while await self._next(socket) != frame:
+                    while not frame.items() <= (await self._next(socket)).items():
                         pass
                 return True
             except (*_BROKEN, _CutOffError):

@@ -128,7 +128,7 @@ class DynamoDbConnectionStore:
             for _, body, item in whole(items, "connection_id")
             if not expired(item, now)
         )
-        return Held(frames=frames, through=str(end))
+        return Held(frames=frames, through=str(end) if frames else "")
 
     async def drop_held(self, user_id: str, through: str) -> None:
         """Forget the held frames up to one that was given; they are removed as they expire."""
