@@ -12,7 +12,7 @@ from clients.testing.rig import rig
 from clients.testing.runner import run_tests, skip_without
 
 # The first one on a machine waits for its compiler.
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(800)
 
 
 def consumer(folder: Path, proxy: Path) -> Path:

@@ -10,7 +10,7 @@ from clients.testing.rig import rig
 from clients.testing.runner import run_tests, skip_without
 
 # The first one on a machine waits for Maven's downloads.
-pytestmark = pytest.mark.timeout(500)
+pytestmark = pytest.mark.timeout(800)
 
 PASSED = r"^(?:\[INFO\] )?Tests run: (\d+), Failures: 0, Errors: 0"
 

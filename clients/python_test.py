@@ -14,7 +14,7 @@ from clients.building import ROOT, run
 from clients.testing.rig import rig
 from clients.testing.runner import run_tests
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(800)
 
 TESTS = build_python.SOURCES / "client_tests"
 LOCKS = ROOT / "3rdparty" / "python"
@@ -60,7 +60,7 @@ async def test_the_installed_client_passes_its_tests(python: Path, tmp_path: Pat
     tests = shutil.copytree(TESTS, tmp_path / TESTS.name)
 
     async with rig(tmp_path) as environment:
-        command = [str(python), "-m", "pytest", "-q", "--timeout=60", str(tests)]
+        command = [str(python), "-m", "pytest", "-q", "--timeout=150", str(tests)]
         await run_tests(command, tmp_path, {**environment, "PYTHONPATH": ""}, r"(\d+) passed")
 
 

@@ -10,7 +10,7 @@ from clients.building import run
 from clients.testing.rig import rig
 from clients.testing.runner import run_tests, skip_without
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(800)
 
 
 def consumer(folder: Path) -> Path:

@@ -23,6 +23,15 @@ async def hold(turn: Turn) -> AsyncIterator[str]:
     yield "done"
 
 
+@agent("steps", description="says 1 to 5, each but the first after the file `<prompt>.<number>`")
+async def steps(turn: Turn) -> AsyncIterator[str]:
+    for number in range(1, 6):
+        path = Path(f"{turn.prompt}.{number}")
+        while number > 1 and not path.exists():  # noqa: ASYNC110, ASYNC240 - see `hold`
+            await asyncio.sleep(LOOK_SECONDS)
+        yield f"{number} "
+
+
 @agent("flaky", description="says `lost ` and breaks; tried again, it says `kept`")
 async def flaky(turn: Turn) -> AsyncIterator[str]:
     if turn.attempt == 1:

@@ -11,6 +11,10 @@ import pytest
 
 from turnline_client import AsyncClient, RetryPolicy, Tls, TurnlineError
 
+ONCE = RetryPolicy(max_tries=1)
+LONG = 60.0
+"""Seconds that nothing takes, on the slowest machine."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rig:
@@ -29,19 +33,19 @@ class Rig:
         """How the strict server is known."""
         return Tls(root_certificates=Path(os.environ["TURNLINE_STRICT_CA"]).read_bytes())
 
-    def strictly(self, token: str | None, *, max_tries: int = 1) -> AsyncClient:
+    def strictly(self, token: str | None, retry: RetryPolicy = ONCE) -> AsyncClient:
         """Make a client of the strict server."""
-        retry = RetryPolicy(max_tries=max_tries)
-        return AsyncClient(self.strict, token=token, tls=self.tls, timeout=30, retry=retry)
+        return AsyncClient(self.strict, token=token, tls=self.tls, timeout=LONG, retry=retry)
 
 
 async def admitted(client: AsyncClient, request_id: str) -> None:
     """Wait until a turn is."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(LONG):
         while True:
             with suppress(TurnlineError):
                 await client.reply(request_id)
                 return
+            await asyncio.sleep(0.02)
 
 
 @pytest.fixture(scope="session")
@@ -52,7 +56,7 @@ def rig() -> Rig:
 @pytest.fixture
 async def client(rig: Rig) -> AsyncIterator[AsyncClient]:
     """A client of the open server."""
-    async with AsyncClient(rig.open, timeout=30) as client:
+    async with AsyncClient(rig.open, timeout=LONG) as client:
         yield client
 
 

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from client_tests.conftest import Rig, admitted
+from client_tests.conftest import LONG, Rig, admitted
 from turnline_client import (
     Admitted,
     AsyncClient,
@@ -104,7 +104,7 @@ async def test_a_submitted_turn_is_come_back_for(client: AsyncClient, rig: Rig) 
     early = await client.reply(turn.request_id)
     waited = await client.reply(turn.request_id, wait=0.3)
     (rig.folder / request.prompt).touch()
-    reply = await client.reply(turn.request_id, wait=20)
+    reply = await client.reply(turn.request_id, wait=LONG)
 
     assert (turn.known, early, waited) == (False, None, None)
     assert reply is not None
@@ -140,7 +140,7 @@ async def test_cancelling_a_call_leaves_its_turn_running(client: AsyncClient, ri
         await call
 
     (rig.folder / request.prompt).touch()
-    reply = await client.reply(request_id, wait=20)
+    reply = await client.reply(request_id, wait=LONG)
 
     assert reply is not None
     assert reply.text == "holding done"
@@ -169,11 +169,11 @@ async def test_decisions_resume_a_run(client: AsyncClient) -> None:
 
 
 def test_the_client_without_a_loop_does_the_same(rig: Rig) -> None:
-    with Client(rig.open, timeout=30) as client:
+    with Client(rig.open, timeout=LONG) as client:
         reply = client.chat("a b", session_id="s4")
         items = list(client.stream("a b", session_id="s4"))
         turn = client.submit("a b", session_id="s4")
-        fetched = client.reply(turn.request_id, wait=20)
+        fetched = client.reply(turn.request_id, wait=LONG)
         followed = list(client.resume(turn.request_id))
         state = client.cancel(turn.request_id)
 
@@ -186,7 +186,7 @@ def test_the_client_without_a_loop_does_the_same(rig: Rig) -> None:
 
 
 def test_the_client_without_a_loop_may_leave_a_stream(rig: Rig) -> None:
-    with Client(rig.open, timeout=30) as client:
+    with Client(rig.open, timeout=LONG) as client:
         with closing(client.stream("a b", session_id="s5")) as stream:
             assert isinstance(next(stream), Admitted)
 

@@ -7,6 +7,7 @@ import grpc
 import grpc.aio
 import pytest
 
+from client_tests.conftest import LONG
 from turnline_client import AsyncClient, Chunk, Reply, RetryPolicy, StreamItem, TurnlineError
 from turnline_client._wire.chat_pb2 import ChatReply, TurnEnd
 from turnline_client._wire.chat_service_pb2 import StreamChatResponse
@@ -41,7 +42,7 @@ async def client_of(server: Server) -> AsyncIterator[AsyncClient]:
     await serving.start()
     retry = RetryPolicy(max_tries=3, backoff=0.01)
     try:
-        async with AsyncClient(f"127.0.0.1:{port}", timeout=20, retry=retry) as client:
+        async with AsyncClient(f"127.0.0.1:{port}", timeout=LONG, retry=retry) as client:
             yield client
     finally:
         await serving.stop(None)

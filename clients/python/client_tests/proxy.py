@@ -10,12 +10,12 @@ class Proxy:
 
     Attributes:
         connections: that there were.
+        refused: set while it refuses, once it has refused a connection.
     """
 
-    def __init__(self, target: str, *, limit: int | None = None) -> None:
-        """Close each connection once so many bytes went to its client; None has no limit."""
+    def __init__(self, target: str) -> None:
         self.connections = 0
-        self._limit = limit
+        self.refused = asyncio.Event()
         host, _, port = target.rpartition(":")
         self._server_at = (host, int(port))
         self._server: asyncio.Server | None = None
@@ -50,31 +50,26 @@ class Proxy:
     def heal(self) -> None:
         """Take connections again."""
         self._refusing = False
+        self.refused.clear()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._refusing:
             writer.transport.abort()
+            self.refused.set()
             return
         self.connections += 1
         far_reader, far_writer = await asyncio.open_connection(*self._server_at)
         pair = {writer, far_writer}
         self._writers |= pair
-        await asyncio.gather(
-            _pump(reader, far_writer, None, pair), _pump(far_reader, writer, self._limit, pair)
-        )
+        await asyncio.gather(_pump(reader, far_writer, pair), _pump(far_reader, writer, pair))
         self._writers -= pair
 
 
 async def _pump(
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    limit: int | None,
-    pair: set[asyncio.StreamWriter],
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pair: set[asyncio.StreamWriter]
 ) -> None:
-    left = 1 << 62 if limit is None else limit
     with suppress(OSError):
-        while left and (data := await reader.read(min(left, 65536))):
-            left -= len(data)
+        while data := await reader.read(65536):
             writer.write(data)
             await writer.drain()
     for each in pair:

@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from client_tests.conftest import Rig
+from client_tests.conftest import LONG, Rig
 from turnline_client import GAP, AsyncClient, ChatRequest, Chunk, RetryPolicy, Tls, TurnlineError
 
 
@@ -37,7 +37,7 @@ async def test_a_server_that_cannot_be_trusted_is_not_spoken_to(rig: Rig) -> Non
     retry = RetryPolicy(max_tries=1)
     async with AsyncClient(rig.strict, token=rig.token, tls=Tls(), retry=retry) as client:
         with pytest.raises(TurnlineError) as refused:
-            await client.chat("x", session_id="s", timeout=10)
+            await client.chat("x", session_id="s", timeout=LONG)
 
     assert refused.value.code == "unavailable"
 
@@ -103,7 +103,7 @@ async def test_an_id_used_for_something_else_is_refused(client: AsyncClient) -> 
 
 
 async def test_what_is_too_large_is_refused_and_not_tried_again(rig: Rig) -> None:
-    async with rig.strictly(rig.token, max_tries=5) as client:
+    async with rig.strictly(rig.token, RetryPolicy()) as client:
         with pytest.raises(TurnlineError) as refused:
             await client.chat("x" * 200_000, session_id="s")
 
@@ -131,9 +131,17 @@ async def test_a_full_session_is_asked_again(strict: AsyncClient, rig: Rig) -> N
     session, held = fresh(), ChatRequest(prompt=str(rig.folder / fresh()), agent="hold")
     first = await strict.submit(held, session_id=session)
     await strict.submit("x", session_id=session)
-    async with rig.strictly(rig.token, max_tries=10) as patient:
+    refused = asyncio.Event()
+
+    def jitter() -> float:
+        refused.set()
+        return 0.0
+
+    retry = RetryPolicy(max_tries=1000, jitter=jitter)
+    async with rig.strictly(rig.token, retry) as patient:
         call = asyncio.ensure_future(patient.chat("at last", session_id=session))
-        await asyncio.sleep(0.2)  # so that it is refused; the other order shows nothing
+        async with asyncio.timeout(LONG):
+            await refused.wait()
         await strict.cancel(first.request_id)
         reply = await call
 
@@ -152,7 +160,7 @@ async def test_a_failed_turn_is_an_error_of_its_caller(client: AsyncClient, way:
                 pass
         else:
             turn = await client.submit(request, session_id=session)
-            await client.reply(turn.request_id, wait=20)
+            await client.reply(turn.request_id, wait=LONG)
 
     error = failed.value
     assert (error.code, error.status_code, error.retryable) == ("agent_failed", 500, False)
@@ -171,10 +179,11 @@ async def test_an_agents_own_status_and_words_reach_its_caller(client: AsyncClie
 async def test_a_callers_deadline_ends_its_wait_but_not_the_turn(
     client: AsyncClient, rig: Rig
 ) -> None:
-    held, request_id = ChatRequest(prompt=str(rig.folder / fresh()), agent="hold"), fresh()
+    held, session = ChatRequest(prompt=str(rig.folder / fresh()), agent="hold"), fresh()
+    request_id = (await client.submit(held, session_id=session)).request_id
 
     with pytest.raises(TurnlineError) as late:
-        await client.chat(held, session_id=fresh(), request_id=request_id, timeout=0.5)
+        await client.chat(held, session_id=session, request_id=request_id, timeout=0.5)
     pending = await client.reply(request_id)
 
     error = late.value
@@ -186,7 +195,8 @@ async def test_a_callers_deadline_ends_its_wait_but_not_the_turn(
 
 async def test_a_stream_has_a_deadline_too(client: AsyncClient, rig: Rig) -> None:
     held = ChatRequest(prompt=str(rig.folder / fresh()), agent="hold")
-    stream = client.stream(held, session_id=fresh(), timeout=0.5)
+    turn = await client.submit(held, session_id=fresh())
+    stream = client.resume(turn.request_id, timeout=0.5)
 
     with pytest.raises(TurnlineError) as late:
         async for _ in stream:
@@ -209,7 +219,7 @@ async def test_a_gap_ends_a_stream_and_the_whole_answer_can_be_fetched(strict: A
     prompt = " ".join(f"word{number}" for number in range(1000))
     async with strict.stream(prompt, session_id=fresh()) as stream:
         await anext(stream)
-    reply = await strict.reply(stream.request_id, wait=20)
+    reply = await strict.reply(stream.request_id, wait=LONG)
 
     with pytest.raises(TurnlineError) as gap:
         async for item in strict.resume(stream.request_id):
@@ -238,10 +248,10 @@ async def test_nobody_there_is_tried_again_until_the_tries_are_used_up() -> None
 
 
 async def test_no_pause_is_begun_that_ends_behind_the_deadline() -> None:
-    retry = RetryPolicy(backoff=60, max_backoff=60)
+    retry = RetryPolicy(backoff=10 * LONG, max_backoff=10 * LONG)
     async with AsyncClient("127.0.0.1:1", retry=retry) as client:
         with pytest.raises(TurnlineError) as refused:
-            await asyncio.wait_for(client.chat("x", session_id="s", timeout=5), 5)
+            await asyncio.wait_for(client.chat("x", session_id="s", timeout=LONG), LONG)
 
     assert refused.value.code == "unavailable"
 
@@ -257,11 +267,11 @@ def test_a_pause_doubles_is_bounded_and_never_shorter_than_asked_for() -> None:
 
 async def test_a_draining_server_says_when_to_come_back(rig: Rig) -> None:
     held = ChatRequest(prompt=str(rig.folder / fresh()), agent="hold")
-    async with AsyncClient(rig.draining, timeout=20, retry=RetryPolicy(max_tries=1)) as client:
+    async with AsyncClient(rig.draining, timeout=LONG, retry=RetryPolicy(max_tries=1)) as client:
         await client.submit(held, session_id="s1")
         os.kill(rig.draining_pid, signal.SIGTERM)
         with pytest.raises(TurnlineError) as refused:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(LONG):
                 while True:
                     await client.submit("x", session_id=fresh())
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from client_tests.conftest import Rig, admitted
+from client_tests.conftest import LONG, Rig, admitted
 from client_tests.proxy import Proxy
 from turnline_client import (
     Admitted,
@@ -35,7 +35,7 @@ async def proxy(rig: Rig) -> AsyncIterator[Proxy]:
 @pytest.fixture
 async def far(proxy: Proxy) -> AsyncIterator[AsyncClient]:
     """A client behind the proxy."""
-    async with AsyncClient(proxy.target, timeout=30, retry=RetryPolicy(backoff=0.05)) as client:
+    async with AsyncClient(proxy.target, timeout=LONG, retry=RetryPolicy(backoff=0.05)) as client:
         yield client
 
 
@@ -43,20 +43,25 @@ def positions(items: list[StreamItem]) -> list[Position]:
     return [item.position for item in items if isinstance(item, Chunk)]
 
 
-async def test_a_stream_goes_on_behind_the_last_piece_after_each_cut(rig: Rig) -> None:
-    prompt = " ".join(str(number) for number in range(200))
-    retry = RetryPolicy(backoff=0.05)
-    async with (
-        Proxy(rig.open, limit=2000) as proxy,
-        AsyncClient(proxy.target, timeout=30, retry=retry) as far,
-    ):
-        items = [item async for item in far.stream(prompt, session_id=fresh())]
+async def test_a_stream_goes_on_behind_the_last_piece_after_each_cut(
+    proxy: Proxy, far: AsyncClient, rig: Rig
+) -> None:
+    request = ChatRequest(prompt=str(rig.folder / fresh()), agent="steps")
+    items: list[StreamItem] = []
 
-    assert proxy.connections > 3
+    async for item in far.stream(request, session_id=fresh()):
+        items.append(item)
+        if isinstance(item, Chunk) and item.text:
+            # What comes next is not made before the cut, so it comes over another connection.
+            proxy.cut()
+            (rig.folder / f"{request.prompt}.{int(item.text) + 1}").touch()
+
+    assert proxy.connections >= 5
     assert [isinstance(item, Admitted) for item in items].count(True) == 1
     assert positions(items) == [Position(1, index) for index in range(len(items) - 2)]
     assert isinstance(items[-1], Reply)
-    assert "".join(item.text for item in items if isinstance(item, Chunk)) == items[-1].text
+    assert "".join(item.text for item in items if isinstance(item, Chunk)) == "1 2 3 4 5 "
+    assert items[-1].text == "1 2 3 4 5 "
 
 
 async def test_a_stream_cut_while_its_turn_runs_goes_on(
@@ -79,9 +84,13 @@ async def test_a_wait_that_is_cancelled_loses_nothing(client: AsyncClient, rig: 
     request = ChatRequest(prompt=str(rig.folder / fresh()), agent="hold")
     stream = client.stream(request, session_id=fresh())
     items: list[StreamItem] = []
+    async for item in stream:
+        items.append(item)
+        if isinstance(item, Chunk) and item.text == "holding ":
+            break
+    # Nothing comes before the turn is released.
     with pytest.raises(TimeoutError):
-        while True:
-            items.append(await asyncio.wait_for(anext(stream), 1))
+        await asyncio.wait_for(anext(stream), 0.1)
 
     (rig.folder / request.prompt).touch()
     items += [item async for item in stream]
@@ -152,12 +161,13 @@ async def test_a_call_whose_connection_is_cut_is_made_again_and_its_turn_runs_on
     assert counted.text == "1"
 
 
-async def test_a_server_that_comes_back_in_time_is_not_missed(
-    proxy: Proxy, far: AsyncClient
-) -> None:
+async def test_a_server_that_comes_back_in_time_is_not_missed(proxy: Proxy) -> None:
     proxy.refuse()
-    call = asyncio.ensure_future(far.chat("still here", session_id=fresh()))
-    await asyncio.sleep(0.1)  # so that it is refused; the other order shows nothing
-    proxy.heal()
+    retry = RetryPolicy(max_tries=1000, backoff=0.05)
+    async with AsyncClient(proxy.target, timeout=LONG, retry=retry) as far:
+        call = asyncio.ensure_future(far.chat("still here", session_id=fresh()))
+        async with asyncio.timeout(LONG):
+            await proxy.refused.wait()
+        proxy.heal()
 
-    assert (await call).text == "still here "
+        assert (await call).text == "still here "

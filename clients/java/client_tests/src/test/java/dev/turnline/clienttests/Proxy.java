@@ -1,12 +1,15 @@
 package dev.turnline.clienttests;
 
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.io.IOException;
-import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 
 /** Passes bytes on to a server, until its connections are cut. */
 final class Proxy implements AutoCloseable {
@@ -14,17 +17,11 @@ final class Proxy implements AutoCloseable {
   private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
   private final String host;
   private final int port;
-  private final long limit;
+  private final Semaphore refused = new Semaphore(0);
   private volatile boolean refusing;
   private volatile int connections;
 
   Proxy(String target) throws IOException {
-    this(target, Long.MAX_VALUE);
-  }
-
-  /** Closes each connection once so many bytes went to its client. */
-  Proxy(String target, long limit) throws IOException {
-    this.limit = limit;
     host = target.substring(0, target.lastIndexOf(':'));
     port = Integer.parseInt(target.substring(target.lastIndexOf(':') + 1));
     start(this::accept);
@@ -54,6 +51,11 @@ final class Proxy implements AutoCloseable {
     }
   }
 
+  /** Waits until a connection was refused. */
+  void awaitRefused() throws InterruptedException {
+    assertTrue(refused.tryAcquire(Rig.LONG.toSeconds(), TimeUnit.SECONDS));
+  }
+
   @Override
   public void close() throws IOException {
     listening.close();
@@ -66,33 +68,24 @@ final class Proxy implements AutoCloseable {
         Socket near = listening.accept();
         if (refusing) {
           end(near);
+          refused.release();
           continue;
         }
         Socket far = new Socket(host, port);
         connections++;
         sockets.add(near);
         sockets.add(far);
-        start(() -> pump(near, far, Long.MAX_VALUE));
-        start(() -> pump(far, near, limit));
+        start(() -> pump(near, far));
+        start(() -> pump(far, near));
       } catch (IOException closed) {
         // The loop says whether that was the end.
       }
     }
   }
 
-  private void pump(Socket from, Socket to, long limit) {
-    long left = limit;
+  private void pump(Socket from, Socket to) {
     try {
-      InputStream source = from.getInputStream();
-      byte[] bytes = new byte[65536];
-      while (left > 0) {
-        int read = source.read(bytes, 0, (int) Math.min(left, bytes.length));
-        if (read < 0) {
-          break;
-        }
-        to.getOutputStream().write(bytes, 0, read);
-        left -= read;
-      }
+      from.getInputStream().transferTo(to.getOutputStream());
       // What is on its way still arrives.
       to.close();
     } catch (IOException cut) {

@@ -12,11 +12,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.UUID;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.function.Executable;
 
 /** The servers these tests are told of by environment; what each variable is, the rig says. */
 final class Rig {
-  static final Duration LONG = Duration.ofSeconds(20);
+  static final Duration LONG = Duration.ofSeconds(60);
 
   private Rig() {}
 
@@ -30,17 +31,22 @@ final class Rig {
 
   /** A client of the open server. */
   static TurnlineClient open() {
-    return TurnlineClient.builder(env("TURNLINE_OPEN")).timeout(Duration.ofSeconds(30)).build();
+    return TurnlineClient.builder(env("TURNLINE_OPEN")).timeout(LONG).build();
   }
 
   /** A client of the strict server; without a token if that is null. */
   static TurnlineClient strict(String token, int maxTries) {
+    return strictAsking(token == null ? null : () -> token, maxTries);
+  }
+
+  /** The same, with a token that is asked for before each try. */
+  static TurnlineClient strictAsking(Supplier<String> token, int maxTries) {
     TurnlineClient.Builder builder =
         TurnlineClient.builder(env("TURNLINE_STRICT"))
             .tls(authorities())
-            .timeout(Duration.ofSeconds(30))
+            .timeout(LONG)
             .retry(new Retry(maxTries, Duration.ofMillis(200), Duration.ofSeconds(5)));
-    return token == null ? builder.build() : builder.token(() -> token).build();
+    return token == null ? builder.build() : builder.token(token).build();
   }
 
   static byte[] authorities() {
@@ -65,16 +71,29 @@ final class Rig {
     return turn(session, "hold", Path.of(env("TURNLINE_FOLDER"), fresh()).toString());
   }
 
+  /** A turn whose every step but the first waits to be released. */
+  static Turn steps(String session) {
+    return turn(session, "steps", Path.of(env("TURNLINE_FOLDER"), fresh()).toString());
+  }
+
   static void release(Turn turn) {
+    create(turn.request().getPrompt());
+  }
+
+  static void release(Turn turn, int step) {
+    create(turn.request().getPrompt() + "." + step);
+  }
+
+  private static void create(String path) {
     try {
-      Files.createFile(Path.of(turn.request().getPrompt()));
+      Files.createFile(Path.of(path));
     } catch (IOException error) {
       throw new AssertionError(error);
     }
   }
 
   /** Waits until a turn is known to the server. */
-  static void awaitAdmitted(TurnlineClient client, String requestId) {
+  static void awaitAdmitted(TurnlineClient client, String requestId) throws InterruptedException {
     long until = System.nanoTime() + LONG.toNanos();
     while (true) {
       try {
@@ -84,6 +103,7 @@ final class Rig {
         if (System.nanoTime() > until) {
           throw unknown;
         }
+        Thread.sleep(20);
       }
     }
   }
