@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/tls"
+	"fmt"
 	"time"
 
 	"google.golang.org/grpc"
@@ -25,9 +26,12 @@ import (
 const (
 	defaultMaxTries = 5
 	defaultBackoff  = 200 * time.Millisecond
+	defaultTimeout  = 5 * time.Minute
 	maxBackoff      = 5 * time.Second
 	// A connection that brings nothing for so long is tried, and given up after as long again.
 	silence = 20 * time.Second
+	// A server may wait less for a turn's end than it is asked to.
+	askAgain = 200 * time.Millisecond
 	// Answers may be larger than the 4 MiB that gRPC takes by itself.
 	maxMessageBytes = 64 << 20
 )
@@ -38,6 +42,12 @@ type Options struct {
 	TLS *tls.Config
 	// Token is asked before every try; nil sends no token.  What it gives is never logged.
 	Token func(context.Context) (string, error)
+	// AllowPlaintextToken sends the token without TLS to a host that is not this one, where
+	// everybody on the way can read it; without it New refuses to.
+	AllowPlaintextToken bool
+	// Timeout bounds a call with all its tries where its context has no deadline; 0 means 5
+	// minutes, less has no limit.
+	Timeout time.Duration
 	// MaxTries bounds the tries of a call, and those of a stream between two events; 0 means 5.
 	MaxTries int
 	// Backoff is the pause before the second try, doubled with each further one, up to 5 seconds,
@@ -65,15 +75,25 @@ type Client struct {
 	options    Options
 	connection *grpc.ClientConn
 	service    turnlinev1.ChatServiceClient
+	// closed is done when the client is.
+	closed context.Context
+	close  context.CancelFunc
 }
 
 // New makes a client of the server at target, `host:port`; it connects with the first call.
+// A token without TLS is refused, see Options.AllowPlaintextToken.
 func New(target string, options Options) (*Client, error) {
+	if options.Token != nil && options.TLS == nil && !options.AllowPlaintextToken && !loopback(target) {
+		return nil, fmt.Errorf("turnline: a token without TLS to %q: set TLS, or AllowPlaintextToken", target)
+	}
 	if options.MaxTries == 0 {
 		options.MaxTries = defaultMaxTries
 	}
 	if options.Backoff == 0 {
 		options.Backoff = defaultBackoff
+	}
+	if options.Timeout == 0 {
+		options.Timeout = defaultTimeout
 	}
 	secured := insecure.NewCredentials()
 	if options.TLS != nil {
@@ -90,11 +110,13 @@ func New(target string, options Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{options, connection, turnlinev1.NewChatServiceClient(connection)}, nil
+	closed, end := context.WithCancel(context.Background())
+	return &Client{options, connection, turnlinev1.NewChatServiceClient(connection), closed, end}, nil
 }
 
-// Close ends the connection, and what still runs on it.
+// Close ends the connection; what still runs on it, or is asked of it later, is `cancelled`.
 func (c *Client) Close() error {
+	c.close()
 	return c.connection.Close()
 }
 
@@ -107,29 +129,40 @@ func (c *Client) Chat(ctx context.Context, turn Turn) (*turnlinev1.TurnEnd, erro
 	return answer.GetEnd(), err
 }
 
-// Submit admits a turn and returns the id to ask for its end with.
-func (c *Client) Submit(ctx context.Context, turn Turn) (requestID string, err error) {
+// Submit admits a turn, whose end Reply has, and whose events Resume.
+func (c *Client) Submit(ctx context.Context, turn Turn) (Admitted, error) {
 	request := &turnlinev1.SubmitRequest{
 		SessionId: turn.SessionID, RequestId: named(turn), Request: turn.Request,
 	}
 	answer, err := call(ctx, c, request.RequestId, request, c.service.Submit)
-	return answer.GetRequestId(), err
+	return Admitted{answer}, err
 }
 
 // Reply gives the answer of a turn, or nil while it has none; a turn that failed is an error.
-// It waits as long as wait says; the server may wait less.
+// It waits as long as wait says, and asks a server that waits less again.
 func (c *Client) Reply(
 	ctx context.Context, requestID string, wait time.Duration,
 ) (*turnlinev1.TurnEnd, error) {
-	request := &turnlinev1.GetReplyRequest{RequestId: requestID, Wait: durationpb.New(wait)}
-	answer, err := call(ctx, c, requestID, request, c.service.GetReply)
-	if err != nil {
-		return nil, err
+	ctx, leave := c.bounded(ctx)
+	defer leave()
+	until := time.Now().Add(wait)
+	for {
+		left := durationpb.New(max(time.Until(until), 0))
+		request := &turnlinev1.GetReplyRequest{RequestId: requestID, Wait: left}
+		answer, err := call(ctx, c, requestID, request, c.service.GetReply)
+		if err != nil {
+			return nil, err
+		}
+		if failure := answer.GetEnd().GetFailure(); failure != nil {
+			return nil, ofFailure(failure, answer.GetEnd().GetStatusCode(), requestID)
+		}
+		if end := answer.GetEnd(); end != nil || time.Until(until) <= askAgain || endsWithin(ctx, askAgain) {
+			return end, nil
+		}
+		if failed := c.pause(ctx, askAgain, requestID); failed != nil {
+			return nil, failed
+		}
 	}
-	if failure := answer.GetEnd().GetFailure(); failure != nil {
-		return nil, ofFailure(failure, requestID)
-	}
-	return answer.GetEnd(), nil
 }
 
 // Cancel stops a turn, queued or running, and says which it was, or that it had ended.
@@ -146,6 +179,14 @@ func named(turn Turn) string {
 	return rand.Text()
 }
 
+// bounded gives a context that has a deadline.
+func (c *Client) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, is := ctx.Deadline(); is || c.options.Timeout < 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, c.options.Timeout)
+}
+
 // call makes a unary call, again if it failed and may be repeated.
 func call[Request, Answer any](
 	ctx context.Context,
@@ -154,13 +195,14 @@ func call[Request, Answer any](
 	request *Request,
 	method func(context.Context, *Request, ...grpc.CallOption) (*Answer, error),
 ) (*Answer, error) {
+	ctx, leave := client.bounded(ctx)
+	defer leave()
 	for tries := 1; ; tries++ {
 		answer, err := try(ctx, client, request, method)
 		if err == nil {
 			return answer, nil
 		}
-		failed := ofError(ctx, err, requestID)
-		if !client.again(ctx, tries, failed) {
+		if failed := client.again(ctx, tries, ofError(ctx, err, requestID)); failed != nil {
 			return nil, failed
 		}
 	}

@@ -15,18 +15,20 @@ import (
 	turnlinev1 "turnline.dev/client/turnline/v1"
 )
 
-// CodeGap is the code of a stream whose next chunks are no longer kept; Reply has the whole text.
-const CodeGap = "stream_gap"
+// CodeStreamGap is the code of a stream whose next chunks are no longer kept; Reply has the whole text.
+const CodeStreamGap = "stream_gap"
 
 // Error is why there is no answer.
 type Error struct {
-	// Code is stable: the server's (`session_queue_full`), CodeGap, or of a call that brought no
+	// Code is stable: the server's (`session_queue_full`), CodeStreamGap, or of a call that brought no
 	// word of the server its gRPC status in lower case (`unavailable`, `deadline_exceeded`).
 	Code string
 	// Message is one sentence for a person; it may change between releases.
 	Message string
 	// Field is the dotted name of the request's field at fault; empty when none is.
 	Field string
+	// StatusCode is the failure's HTTP status; 0 when the server named none.
+	StatusCode int
 	// Retryable says whether the same request may work later.
 	Retryable bool
 	// RetryAfter is how long to wait before that; 0 when no time is known.
@@ -74,35 +76,69 @@ func ofError(ctx context.Context, err error, requestID string) *Error {
 	return made
 }
 
-func ofFailure(failure *turnlinev1.Failure, requestID string) *Error {
+// ofFailure makes the error of a turn that failed; statusCode is what it ended with, if anything.
+func ofFailure(failure *turnlinev1.Failure, statusCode uint32, requestID string) *Error {
 	made := &Error{RequestID: requestID}
 	made.read(failure)
+	if statusCode != 0 {
+		made.StatusCode = int(statusCode)
+	}
 	return made
 }
 
 func (e *Error) read(failure *turnlinev1.Failure) {
 	e.Code, e.Message, e.Field = failure.GetCode(), failure.GetMessage(), failure.GetField()
+	e.StatusCode = int(failure.GetStatusCode())
 	hint := failure.GetRetry()
 	e.Retryable = hint == turnlinev1.RetryHint_RETRY_HINT_NOW || hint == turnlinev1.RetryHint_RETRY_HINT_AFTER
 	e.RetryAfter = failure.GetRetryAfter().AsDuration()
 }
 
-// again waits before the next try; false if there is to be none.
-func (c *Client) again(ctx context.Context, tries int, failed *Error) bool {
+// again waits before the next try; if there is to be none, it gives the error to end with.
+func (c *Client) again(ctx context.Context, tries int, failed *Error) *Error {
+	if failed.Retryable && c.closed.Err() != nil {
+		return gaveUp(c.closed, failed.RequestID)
+	}
 	if !failed.Retryable || tries >= c.options.MaxTries {
-		return false
+		return failed
 	}
-	pause := min(c.options.Backoff<<min(tries-1, 16), maxBackoff)
-	pause = max(pause/2+rand.N(pause/2+1), failed.RetryAfter)
-	if deadline, is := ctx.Deadline(); is && time.Until(deadline) <= pause {
-		return false
+	grown := min(c.options.Backoff<<min(tries-1, 16), maxBackoff)
+	pause := shortened(grown)
+	if asked := failed.RetryAfter; asked > 0 {
+		// Callers who were refused together must not come back together.
+		pause = asked + shortened(min(grown, asked/2))
 	}
-	timer := time.NewTimer(pause)
+	if endsWithin(ctx, pause) {
+		return failed
+	}
+	return c.pause(ctx, pause, failed.RequestID)
+}
+
+// shortened takes up to half of a time away, by chance.
+func shortened(whole time.Duration) time.Duration {
+	return whole - rand.N(whole/2+1)
+}
+
+// pause waits; an error where the caller leaves or the client is closed meanwhile.
+func (c *Client) pause(ctx context.Context, length time.Duration, requestID string) *Error {
+	timer := time.NewTimer(length)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
+		return nil
 	case <-ctx.Done():
-		return false
+		return gaveUp(ctx, requestID)
+	case <-c.closed.Done():
+		return gaveUp(c.closed, requestID)
 	}
+}
+
+func gaveUp(ended context.Context, requestID string) *Error {
+	return ofError(ended, status.FromContextError(ended.Err()).Err(), requestID)
+}
+
+// endsWithin says whether a deadline comes before a time is over.
+func endsWithin(ctx context.Context, length time.Duration) bool {
+	deadline, is := ctx.Deadline()
+	return is && time.Until(deadline) <= length
 }

@@ -49,7 +49,7 @@ func (c Chunk) Position() *turnlinev1.Position {
 //
 // A connection that is cut is made anew and resumes behind the last event seen; an event comes
 // once.  The error that ends a stream comes last: a turn that failed, chunks that are no longer
-// kept (CodeGap), or no connection in MaxTries tries.  A reader who leaves does not end the turn.
+// kept (CodeStreamGap), or no connection in MaxTries tries.  A reader who leaves does not end the turn.
 func (c *Client) Stream(ctx context.Context, turn Turn) iter.Seq2[Event, error] {
 	return c.read(ctx, &turnlinev1.StreamChatRequest{
 		SessionId: turn.SessionID, RequestId: named(turn), Request: turn.Request,
@@ -67,6 +67,8 @@ func (c *Client) read(
 	ctx context.Context, request *turnlinev1.StreamChatRequest,
 ) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
+		ctx, leave := c.bounded(ctx)
+		defer leave()
 		reading := reading{client: c, request: proto.CloneOf(request)}
 		for tries := 1; ; tries++ {
 			err := reading.connect(ctx, yield)
@@ -78,7 +80,10 @@ func (c *Client) read(
 			if reading.moved || failed.Code == "reply_not_ready" {
 				tries = 1
 			}
-			if reading.ended || !c.again(ctx, tries, failed) {
+			if !reading.ended {
+				failed = c.again(ctx, tries, failed)
+			}
+			if failed != nil {
 				yield(nil, failed)
 				return
 			}
@@ -157,7 +162,7 @@ func (r *reading) take(item *turnlinev1.StreamChatResponse) (Event, error) {
 	case *turnlinev1.StreamChatResponse_Gap:
 		gap := item.Gap
 		return nil, &Error{
-			Code: CodeGap,
+			Code: CodeStreamGap,
 			Message: fmt.Sprintf(
 				"chunks %d to %d of attempt %d are no longer kept",
 				gap.GetFirst(), gap.GetLast(), gap.GetAttempt(),
@@ -167,7 +172,7 @@ func (r *reading) take(item *turnlinev1.StreamChatResponse) (Event, error) {
 	case *turnlinev1.StreamChatResponse_End:
 		if failure := item.End.GetFailure(); failure != nil {
 			r.ended = true
-			return nil, ofFailure(failure, r.request.GetRequestId())
+			return nil, ofFailure(failure, item.End.GetStatusCode(), r.request.GetRequestId())
 		}
 		return End{item.End}, nil
 	}

@@ -8,7 +8,15 @@ import uuid
 import pytest
 
 from client_tests.conftest import LONG, Rig
-from turnline_client import GAP, AsyncClient, ChatRequest, Chunk, RetryPolicy, Tls, TurnlineError
+from turnline_client import (
+    STREAM_GAP,
+    AsyncClient,
+    ChatRequest,
+    Chunk,
+    RetryPolicy,
+    Tls,
+    TurnlineError,
+)
 
 
 def fresh() -> str:
@@ -225,7 +233,7 @@ async def test_a_gap_ends_a_stream_and_the_whole_answer_can_be_fetched(strict: A
         async for item in strict.resume(stream.request_id):
             assert not isinstance(item, Chunk)
 
-    assert gap.value.code == GAP
+    assert gap.value.code == STREAM_GAP
     assert gap.value.message.startswith("chunks 0 to ")
     assert reply is not None
     assert reply.text.split() == prompt.split()

@@ -2,7 +2,7 @@
 
 from turnline_client.channel import Tls
 from turnline_client.client import AsyncClient
-from turnline_client.errors import GAP, TurnlineError
+from turnline_client.errors import STREAM_GAP, TurnlineError
 from turnline_client.retry import RetryPolicy
 from turnline_client.stream import ChatStream
 from turnline_client.sync import Client
@@ -24,7 +24,7 @@ from turnline_client.values import (
 )
 
 __all__ = [
-    "GAP",
+    "STREAM_GAP",
     "Admitted",
     "AsyncClient",
     "Attachment",

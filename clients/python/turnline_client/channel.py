@@ -3,8 +3,10 @@
 Knows what goes over the wire; values and retries are others' business.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Generic, TypeVar
 
 import grpc
@@ -66,8 +68,23 @@ class Channel:
     """A channel; belongs to the loop that runs when it is made."""
 
     def __init__(
-        self, target: str, token: Token | None, tls: Tls | None, policy: RetryPolicy
+        self,
+        target: str,
+        token: Token | None,
+        tls: Tls | None,
+        policy: RetryPolicy,
+        *,
+        allow_plaintext_token: bool,
     ) -> None:
+        """Make it; connects with the first call.
+
+        Raises:
+            ValueError: a token without TLS, to a host that is not this one, and not allowed.
+        """
+        if token is not None and tls is None and not (allow_plaintext_token or _loopback(target)):
+            text = f"a token without TLS to {target!r}: set tls, or allow_plaintext_token"
+            raise ValueError(text)
+        self.closed = asyncio.Event()
         self._token = token
         options = _options(policy)
         if tls is None:
@@ -101,12 +118,35 @@ class Channel:
         """Begin to read a turn's events."""
         return self._stream(request, timeout=timeout, metadata=self.metadata())
 
+    async def close(self) -> None:
+        """Close the connection, and end the calls that run."""
+        self.closed.set()
+        await self.grpc.close(None)
+
+    def closed_under_us(self) -> bool:
+        """Whether it is this channel's end, and nobody's wish, that cancels the running task."""
+        task = asyncio.current_task()
+        return self.closed.is_set() and (task is None or not task.cancelling())
+
     def metadata(self) -> tuple[tuple[str, str], ...]:
         """Give what goes with each call."""
         if self._token is None:
             return ()
         token = self._token if isinstance(self._token, str) else self._token()
         return (("authorization", f"Bearer {token}"),)
+
+
+def _loopback(target: str) -> bool:
+    """Whether a target is on this machine; a name that is not surely so is not."""
+    if target.startswith(("unix:", "unix-abstract:")):
+        return True
+    for scheme in ("dns:///", "dns:", "ipv4:", "ipv6:"):
+        target = target.removeprefix(scheme)
+    host = target if target.endswith("]") else target.rpartition(":")[0] or target
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
 
 
 def _options(policy: RetryPolicy) -> list[tuple[str, int]]:

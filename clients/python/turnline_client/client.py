@@ -1,5 +1,6 @@
 """The asynchronous client: a turn's answer, its events, or its name to come back with."""
 
+import asyncio
 import uuid
 from typing import Self, TypeVar
 
@@ -9,7 +10,7 @@ from google.protobuf.message import Message
 from turnline_client._wire import chat_pb2
 from turnline_client._wire import chat_service_pb2 as pb
 from turnline_client.channel import Channel, Tls, Token, Unary
-from turnline_client.errors import from_rpc
+from turnline_client.errors import closed, from_rpc
 from turnline_client.messages import (
     read_admitted,
     read_end,
@@ -17,7 +18,7 @@ from turnline_client.messages import (
     write_position,
     write_request,
 )
-from turnline_client.retry import Deadline, Retries, RetryPolicy
+from turnline_client.retry import Deadline, Retries, RetryPolicy, pause_for
 from turnline_client.stream import ChatStream
 from turnline_client.values import Admitted, ChatRequest, Position, Reply, TurnState
 
@@ -39,12 +40,13 @@ class AsyncClient:
 
     Args of the constructor:
         target: host:port, or another name that gRPC resolves.
-        token: goes with each call as a bearer token; a function is asked for it each time.  Give
-            one over TLS only, except on loopback.
+        token: goes with each call as a bearer token; a function is asked for it each time.
         tls: how the server is known; None speaks plain text.
         timeout: seconds a call may take with all its tries, unless the call says otherwise; None
             has no limit.
         retry: how often and how soon to try again.
+        allow_plaintext_token: sends the token without TLS to a host that is not this one, where
+            everybody on the way can read it; without it that is a ValueError.
     """
 
     def __init__(
@@ -55,10 +57,13 @@ class AsyncClient:
         tls: Tls | None = None,
         timeout: float | None = TIMEOUT,
         retry: RetryPolicy | None = None,
+        allow_plaintext_token: bool = False,
     ) -> None:
         self._timeout = timeout
         self._policy = retry or RetryPolicy()
-        self._channel = Channel(target, token, tls, self._policy)
+        self._channel = Channel(
+            target, token, tls, self._policy, allow_plaintext_token=allow_plaintext_token
+        )
 
     async def __aenter__(self) -> Self:
         return self
@@ -67,8 +72,8 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connection; calls that run end with CancelledError."""
-        await self._channel.grpc.close(None)
+        """Close the connection; what runs, or is asked later, ends with the code `cancelled`."""
+        await self._channel.close()
 
     async def chat(
         self,
@@ -137,7 +142,7 @@ class AsyncClient:
         """Give the answer of a turn; None if it has no end yet.  Reading destroys nothing.
 
         Args:
-            wait: seconds to wait for the end.
+            wait: seconds to wait for the end; a server that waits less is asked again.
         """
         patience = Deadline(wait)
         retries = self._retries(timeout)
@@ -148,9 +153,11 @@ class AsyncClient:
             answer = await self._try_with(retries, self._channel.get_reply, message, request_id)
             if answer.HasField("end"):
                 return read_end(answer.end)
-            if (patience.left() or 0.0) <= _ASK_AGAIN_SECONDS:
+            lefts = (patience.left(), retries.deadline.left())
+            if min(left for left in lefts if left is not None) <= _ASK_AGAIN_SECONDS:
                 return None
             retries.moved_on()
+            await pause_for(_ASK_AGAIN_SECONDS, self._channel.closed, request_id)
 
     async def cancel(self, request_id: str, *, timeout: float | None = None) -> TurnState:
         """Stop a turn, queued or running; its end is then the failure `turn_cancelled`."""
@@ -173,12 +180,19 @@ class AsyncClient:
         message: Request,
         request_id: str,
     ) -> Response:
+        channel = self._channel
         while True:
+            if channel.closed.is_set():
+                raise closed(request_id)
             try:
                 return await method(message, retries.deadline.left())
             except grpc.aio.AioRpcError as error:
                 failure = from_rpc(error, request_id=request_id)
-            await retries.wait(failure)
+            except asyncio.CancelledError:
+                if channel.closed_under_us():
+                    raise closed(request_id) from None
+                raise
+            await retries.wait(failure, channel.closed)
 
     def _retries(self, timeout: float | None) -> Retries:
         seconds = self._timeout if timeout is None else timeout

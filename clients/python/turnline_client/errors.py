@@ -13,7 +13,7 @@ _FAILURE_URL = "type.googleapis.com/turnline.v1.Failure"
 _RETRYABLE_STATUSES = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED)
 _RETRYABLE_HINTS = (failure_pb2.RETRY_HINT_NOW, failure_pb2.RETRY_HINT_AFTER)
 
-GAP = "stream_gap"
+STREAM_GAP = "stream_gap"
 """Code of the error a stream ends with when pieces of it are no longer kept."""
 
 
@@ -55,6 +55,11 @@ class TurnlineError(Exception):
         self.grpc_status = grpc_status
         self.request_id = request_id
         self.session_id = session_id
+
+
+def closed(request_id: str) -> TurnlineError:
+    """Make the error of a call whose client was closed."""
+    return TurnlineError("cancelled", "the client was closed", request_id=request_id)
 
 
 def from_failure(

@@ -3,12 +3,10 @@
 import asyncio
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
-from turnline_client.errors import TurnlineError
-
-# With it a server sends a stream's reader away, who has waited for long, to come back.
-_STILL_RUNNING = "reply_not_ready"
+from turnline_client.errors import TurnlineError, closed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +33,9 @@ class RetryPolicy:
     def pause(self, failed: int, asked: float | None) -> float:
         """Give the seconds to wait after `failed` tries in a row; `asked` for by the server."""
         grown = min(self.max_backoff, self.backoff * 2.0 ** (failed - 1))
-        own = grown * (1 - self.jitter() / 2)
+        kept = 1 - self.jitter() / 2
         # Callers who were refused together must not come back together.
-        return own if asked is None else asked + min(own, asked / 2)
+        return grown * kept if asked is None else asked + min(grown, asked / 2) * kept
 
 
 class Deadline:
@@ -65,19 +63,31 @@ class Retries:
         """Count from the beginning: the last try got somewhere."""
         self._failed = 0
 
-    async def wait(self, error: TurnlineError) -> None:
+    async def wait(self, error: TurnlineError, closing: asyncio.Event) -> None:
         """Wait until it is time to try again.
 
+        Args:
+            closing: set when the client is closed, which ends the wait.
+
         Raises:
-            TurnlineError: `error`, if another try is not safe, not allowed or too late.
+            TurnlineError: `error`, if another try is not safe, not allowed or too late;
+                `cancelled`, if the client was closed.
         """
-        if error.code == _STILL_RUNNING:
-            self._failed = 0
         self._failed += 1
+        if error.retryable and closing.is_set():
+            raise closed(error.request_id)
         if not error.retryable or self._failed >= self._policy.max_tries:
             raise error
         pause = self._policy.pause(self._failed, error.retry_after)
         left = self.deadline.left()
         if left is not None and pause >= left:
             raise error
-        await asyncio.sleep(pause)
+        await pause_for(pause, closing, error.request_id)
+
+
+async def pause_for(seconds: float, closing: asyncio.Event, request_id: str) -> None:
+    """Wait; a `TurnlineError` (`cancelled`) when the client is closed meanwhile."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await closing.wait()
+        raise closed(request_id)

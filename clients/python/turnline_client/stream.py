@@ -8,10 +8,13 @@ import grpc.aio
 
 from turnline_client._wire import chat_service_pb2 as pb
 from turnline_client.channel import Channel
-from turnline_client.errors import GAP, TurnlineError, from_rpc
+from turnline_client.errors import STREAM_GAP, TurnlineError, closed, from_rpc
 from turnline_client.messages import read_admitted, read_chunk, read_end, write_position
 from turnline_client.retry import Retries
 from turnline_client.values import Admitted, Position, Reply, Restart, StreamItem
+
+# With it a server sends a stream's reader away, who has waited for long, to come back.
+_STILL_RUNNING = "reply_not_ready"
 
 _Call = grpc.aio.UnaryStreamCall[pb.StreamChatRequest, pb.StreamChatResponse]
 
@@ -76,6 +79,9 @@ class ChatStream:
         except asyncio.CancelledError:
             # The library has given up the call; the next wait makes it anew.
             self._leave()
+            if self._channel.closed_under_us():
+                self._ended = True
+                raise closed(self.request_id) from None
             raise
         except BaseException:
             await self.aclose()
@@ -87,6 +93,8 @@ class ChatStream:
         """Give the next message; None where the connection has to be made anew."""
         try:
             if self._call is None:
+                if self._channel.closed.is_set():
+                    raise closed(self.request_id)
                 self._call = self._channel.stream(self._request, self._retries.deadline.left())
             message = await self._call.read()
         except grpc.aio.AioRpcError as error:
@@ -102,7 +110,9 @@ class ChatStream:
                 request_id=self.request_id,
             )
         self._call = None
-        await self._retries.wait(failure)
+        if failure.code == _STILL_RUNNING:
+            self._retries.moved_on()
+        await self._retries.wait(failure, self._channel.closed)
         return None
 
     def _item(self, message: pb.StreamChatResponse) -> StreamItem | None:
@@ -120,7 +130,7 @@ class ChatStream:
             case "gap":
                 gap = message.gap
                 text = f"chunks {gap.first} to {gap.last} of attempt {gap.attempt} are gone"
-                raise TurnlineError(GAP, text, request_id=self.request_id)
+                raise TurnlineError(STREAM_GAP, text, request_id=self.request_id)
             case "end":
                 return read_end(message.end)
             case _:

@@ -33,11 +33,19 @@ class Client:
         tls: Tls | None = None,
         timeout: float | None = TIMEOUT,
         retry: RetryPolicy | None = None,
+        allow_plaintext_token: bool = False,
     ) -> None:
         self._runner = asyncio.Runner()
 
         async def made() -> AsyncClient:
-            return AsyncClient(target, token=token, tls=tls, timeout=timeout, retry=retry)
+            return AsyncClient(
+                target,
+                token=token,
+                tls=tls,
+                timeout=timeout,
+                retry=retry,
+                allow_plaintext_token=allow_plaintext_token,
+            )
 
         self._client = self._runner.run(made())
 

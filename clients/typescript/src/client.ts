@@ -7,9 +7,12 @@ import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-no
 import { ofFailure, ofThrown, TurnlineError } from "./errors.js";
 import type { ChatRequestSchema, TurnEnd } from "./gen/turnline/v1/chat_pb.js";
 import { ChatService, type TurnState } from "./gen/turnline/v1/chat_service_pb.js";
-import { again, type Patience, type Retry } from "./retry.js";
-import { type Position, read, type StreamEvent } from "./stream.js";
+import { again, pause, type Patience, type Retry } from "./retry.js";
+import { type Admitted, type Position, read, type StreamEvent } from "./stream.js";
 
+const TIMEOUT_MS = 300_000;
+// A server may wait less for a turn's end than it is asked to.
+const ASK_AGAIN_MS = 200;
 // A connection that brings nothing for so long is tried, and given up after as long again.
 const SILENCE_MS = 20_000;
 
@@ -19,6 +22,13 @@ export interface Options {
   tls?: boolean | SecureClientSessionOptions;
   /** A token, or what is asked for one before every try.  It is never logged. */
   token?: string | (() => string | Promise<string>);
+  /**
+   * Sends the token without TLS to a host that is not this one, where everybody on the way can
+   * read it; without it that is refused.
+   */
+  allowPlaintextToken?: boolean;
+  /** How long a call may take with all its tries; by default 300 000, Infinity has no limit. */
+  timeoutMs?: number;
   /** Bounds the tries of a call, and those of a stream between two events; by default 5. */
   maxTries?: number;
   /**
@@ -41,12 +51,12 @@ export interface Turn {
 /** How long to wait; a turn goes on when its caller leaves. */
 export interface CallOptions {
   signal?: AbortSignal;
-  /** By default as long as it takes. */
+  /** By default the client's. */
   timeoutMs?: number;
 }
 
 export interface ReplyOptions extends CallOptions {
-  /** How long to wait for the end, by default not at all; the server may wait less. */
+  /** How long to wait for the end, by default not at all. */
   waitMs?: number;
 }
 
@@ -62,11 +72,20 @@ export class TurnlineClient {
   readonly #sessions: Http2SessionManager;
   readonly #token: Options["token"];
   readonly #retry: Retry;
+  readonly #timeoutMs: number;
   readonly #closing = new AbortController();
 
-  /** Makes a client of the server at `host:port`; it connects with the first call. */
+  /**
+   * Makes a client of the server at `host:port`; it connects with the first call.
+   *
+   * Throws a plain `Error` for a token without TLS, see `allowPlaintextToken`.
+   */
   constructor(target: string, options: Options = {}) {
     const baseUrl = `${options.tls ? "https" : "http"}://${target}`;
+    const readable = options.token !== undefined && !options.tls && !loopback(baseUrl);
+    if (readable && !options.allowPlaintextToken) {
+      throw new Error(`a token without TLS to ${target}: set tls, or allowPlaintextToken`);
+    }
     this.#sessions = new Http2SessionManager(
       baseUrl,
       { pingIntervalMs: SILENCE_MS, pingTimeoutMs: SILENCE_MS },
@@ -75,10 +94,11 @@ export class TurnlineClient {
     const transport = createGrpcTransport({ baseUrl, sessionManager: this.#sessions });
     this.#service = createClient(ChatService, transport);
     this.#token = options.token;
+    this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
     this.#retry = { maxTries: options.maxTries ?? 5, backoffMs: options.backoffMs ?? 200 };
   }
 
-  /** Ends the connection, and what still runs on it. */
+  /** Ends the connection; what still runs on it, or is asked of it later, is `cancelled`. */
   close(): void {
     this.#closing.abort();
     this.#sessions.abort();
@@ -91,20 +111,29 @@ export class TurnlineClient {
     return answered(answer.end, requestId);
   }
 
-  /** Admits a turn and gives the id to ask for its end with. */
-  async submit(turn: Turn, options: CallOptions = {}): Promise<string> {
+  /** Admits a turn, whose end `reply` has, and whose events `resume`. */
+  async submit(turn: Turn, options: CallOptions = {}): Promise<Admitted> {
     const { requestId, request } = named(turn);
-    await this.#call(requestId, options, (rpc) => this.#service.submit(request, rpc));
-    return requestId;
+    const answer = await this.#call(requestId, options, (rpc) =>
+      this.#service.submit(request, rpc),
+    );
+    return { kind: "admitted", requestId, sessionId: answer.sessionId, known: answer.known };
   }
 
   /** Gives the answer of a turn, undefined while it has none; a turn that failed is an error. */
   async reply(requestId: string, options: ReplyOptions = {}): Promise<TurnEnd | undefined> {
-    const request = { requestId, wait: durationFromMs(options.waitMs ?? 0) };
-    const { state } = await this.#call(requestId, options, (rpc) =>
-      this.#service.getReply(request, rpc),
-    );
-    return state.case === "end" ? answered(state.value, requestId) : undefined;
+    const patience = this.#patience(options);
+    const until = performance.now() + (options.waitMs ?? 0);
+    for (;;) {
+      const wait = durationFromMs(Math.ceil(Math.max(until - performance.now(), 0)));
+      const { state } = await this.#patiently(requestId, patience, (rpc) =>
+        this.#service.getReply({ requestId, wait }, rpc),
+      );
+      if (state.case === "end") return answered(state.value, requestId);
+      const left = Math.min(until, patience.endsAt) - performance.now();
+      if (left <= ASK_AGAIN_MS) return undefined;
+      await pause(ASK_AGAIN_MS, patience, requestId);
+    }
   }
 
   /** Stops a turn, queued or running, and says which it was, or that it had ended. */
@@ -119,8 +148,8 @@ export class TurnlineClient {
    * Runs a turn and gives its events as they come.
    *
    * A connection that is cut is made anew and resumes behind the last event seen; an event comes
-   * once.  It throws when the turn failed, when chunks are no longer kept (`GAP`), or when there
-   * was no connection in `maxTries` tries.
+   * once.  It throws when the turn failed, when chunks are no longer kept (`STREAM_GAP`), or when
+   * there was no connection in `maxTries` tries.
    */
   stream(turn: Turn, options: CallOptions = {}): AsyncGenerator<StreamEvent, void> {
     return this.#read(named(turn).request, options);
@@ -146,18 +175,25 @@ export class TurnlineClient {
     });
   }
 
-  async #call<Answer>(
+  #call<Answer>(
     requestId: string,
     options: CallOptions,
     method: (rpc: RpcOptions) => Promise<Answer>,
   ): Promise<Answer> {
-    const patience = this.#patience(options);
+    return this.#patiently(requestId, this.#patience(options), method);
+  }
+
+  async #patiently<Answer>(
+    requestId: string,
+    patience: Patience,
+    method: (rpc: RpcOptions) => Promise<Answer>,
+  ): Promise<Answer> {
     for (let tries = 1; ; tries++) {
       try {
         return await method(await this.#signed(requestId, patience));
       } catch (thrown) {
         const failed = ofThrown(thrown, requestId, patience.signal.aborted);
-        if (!(await again(this.#retry, tries, failed, patience))) throw failed;
+        await again(this.#retry, tries, failed, patience);
       }
     }
   }
@@ -166,7 +202,7 @@ export class TurnlineClient {
     const closing = this.#closing.signal;
     return {
       signal: signal ? AbortSignal.any([signal, closing]) : closing,
-      endsAt: performance.now() + (timeoutMs ?? Infinity),
+      endsAt: performance.now() + (timeoutMs ?? this.#timeoutMs),
     };
   }
 
@@ -184,6 +220,12 @@ export class TurnlineClient {
   }
 }
 
+/** Whether a server is on this machine; a name that is not surely so is not. */
+function loopback(baseUrl: string): boolean {
+  const { hostname } = new URL(baseUrl);
+  return hostname === "localhost" || hostname === "[::1]" || /^127(\.\d+){3}$/.test(hostname);
+}
+
 function named(turn: Turn): { requestId: string; request: Required<Turn> } {
   const requestId = turn.requestId || randomUUID();
   return { requestId, request: { ...turn, requestId } };
@@ -191,6 +233,6 @@ function named(turn: Turn): { requestId: string; request: Required<Turn> } {
 
 function answered(end: TurnEnd | undefined, requestId: string): TurnEnd {
   if (!end) throw new TurnlineError({ code: "internal", message: "no end", requestId });
-  if (end.outcome.case === "failure") throw ofFailure(end.outcome.value, requestId);
+  if (end.outcome.case === "failure") throw ofFailure(end.outcome.value, end.statusCode, requestId);
   return end;
 }

@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type Failure, FailureSchema, RetryHint } from "./gen/turnline/v1/failure_pb.js";
 
 /** Code of a stream whose next chunks are no longer kept; `reply` has the whole text. */
-export const GAP = "stream_gap";
+export const STREAM_GAP = "stream_gap";
 
 // What a call ends with whose connection is cut: HTTP/2 cancels its streams then.
 const BROKEN: readonly Code[] = [Code.Unavailable, Code.Aborted, Code.Canceled];
@@ -14,6 +14,7 @@ interface Parts {
   message: string;
   requestId: string;
   field?: string;
+  statusCode?: number;
   retryable?: boolean;
   retryAfterMs?: number;
   cause?: unknown;
@@ -23,12 +24,14 @@ interface Parts {
 export class TurnlineError extends Error {
   override readonly name = "TurnlineError";
   /**
-   * Stable: the server's (`session_queue_full`), `GAP`, or of a call that brought no word of the
-   * server its gRPC status in lower case (`unavailable`, `deadline_exceeded`).
+   * Stable: the server's (`session_queue_full`), `STREAM_GAP`, or of a call that brought no word
+   * of the server its gRPC status in lower case (`unavailable`, `deadline_exceeded`).
    */
   readonly code: string;
   /** Dotted name of the request's field at fault; empty when none is. */
   readonly field: string;
+  /** HTTP status of the failure; 0 when the server named none. */
+  readonly statusCode: number;
   /** Whether the same request may work later. */
   readonly retryable: boolean;
   /** How long to wait before that; 0 when no time is known. */
@@ -40,17 +43,25 @@ export class TurnlineError extends Error {
     super(parts.message, "cause" in parts ? { cause: parts.cause } : {});
     this.code = parts.code;
     this.field = parts.field ?? "";
+    this.statusCode = parts.statusCode ?? 0;
     this.retryable = parts.retryable ?? false;
     this.retryAfterMs = parts.retryAfterMs ?? 0;
     this.requestId = parts.requestId;
   }
 }
 
-export function ofFailure(failure: Failure, requestId: string, cause?: unknown): TurnlineError {
+/** Makes the error of a failure; `statusCode` is what a turn ended with, 0 has the failure's own. */
+export function ofFailure(
+  failure: Failure,
+  statusCode: number,
+  requestId: string,
+  cause?: unknown,
+): TurnlineError {
   return new TurnlineError({
     code: failure.code,
     message: failure.message,
     field: failure.field,
+    statusCode: statusCode || failure.statusCode,
     retryable: failure.retry === RetryHint.NOW || failure.retry === RetryHint.AFTER,
     retryAfterMs: failure.retryAfter ? durationMs(failure.retryAfter) : 0,
     requestId,
@@ -63,7 +74,7 @@ export function ofThrown(thrown: unknown, requestId: string, left: boolean): Tur
   if (thrown instanceof TurnlineError) return thrown;
   const error = ConnectError.from(thrown);
   const [failure] = error.findDetails(FailureSchema);
-  if (failure) return ofFailure(failure, requestId, error);
+  if (failure) return ofFailure(failure, 0, requestId, error);
   const code = left && error.code !== Code.DeadlineExceeded ? Code.Canceled : error.code;
   const retryable = !left && BROKEN.includes(error.code);
   return new TurnlineError({

@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { GAP, ofFailure, ofThrown, TurnlineError } from "./errors.js";
+import { STREAM_GAP, ofFailure, ofThrown, TurnlineError } from "./errors.js";
 import type { TurnEnd } from "./gen/turnline/v1/chat_pb.js";
 import type {
   StreamChatRequestSchema,
@@ -18,10 +18,18 @@ export interface Position {
   index: number;
 }
 
+/** A turn is on its way; `known` is whether its id was used before with the same request. */
+export interface Admitted {
+  kind: "admitted";
+  requestId: string;
+  sessionId: string;
+  known: boolean;
+}
+
 /** One thing a stream brings. */
 export type StreamEvent =
-  /** The turn is on its way; first, once. */
-  | { kind: "admitted"; requestId: string; sessionId: string; known: boolean }
+  /** First, once. */
+  | Admitted
   /** A piece of the answer; `text` is what it adds to the text of it, empty for other events. */
   | ({ kind: "chunk"; event: ChatEvent | undefined; text: string } & Position)
   /** What was streamed before is void: a new attempt begins. */
@@ -62,7 +70,8 @@ export async function* read(
       const failed = ofThrown(thrown, request.requestId, patience.signal.aborted);
       // A server that has nothing to say for long sends its readers away, to come back.
       if (reading.moved || failed.code === "reply_not_ready") tries = 1;
-      if (reading.ended || !(await again(retry, tries, failed, patience))) throw failed;
+      if (reading.ended) throw failed;
+      await again(retry, tries, failed, patience);
     } finally {
       clearTimeout(timer);
       leaving.abort();
@@ -120,12 +129,12 @@ class Reading {
       case "gap": {
         const { first, last, attempt } = item.value;
         const message = `chunks ${first} to ${last} of attempt ${attempt} are no longer kept`;
-        throw new TurnlineError({ code: GAP, message, requestId });
+        throw new TurnlineError({ code: STREAM_GAP, message, requestId });
       }
       case "end": {
-        const { outcome } = item.value;
+        const { outcome, statusCode } = item.value;
         this.ended = true;
-        if (outcome.case === "failure") throw ofFailure(outcome.value, requestId);
+        if (outcome.case === "failure") throw ofFailure(outcome.value, statusCode, requestId);
         return { kind: "end", end: item.value };
       }
       default:

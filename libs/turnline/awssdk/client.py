@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from types_aiobotocore_sqs.client import SQSClient  # pants: no-infer-dep
 
 T = TypeVar("T")
-Service = Literal["apigatewaymanagementapi", "dynamodb", "sqs"]
+Service = Literal["apigatewaymanagementapi", "dynamodb", "lambda", "sqs"]
 
 _CONNECT_SECONDS = 5.0
 # botocore knows the second alone; containers and functions are given the first, as other SDKs read.
@@ -61,6 +61,10 @@ def open_client(
 def open_client(
     service: Literal["apigatewaymanagementapi"], options: AwsOptions
 ) -> "AbstractAsyncContextManager[ApiGatewayManagementApiClient]": ...
+@overload
+def open_client(
+    service: Literal["lambda"], options: AwsOptions
+) -> AbstractAsyncContextManager[Any]: ...
 def open_client(service: Service, options: AwsOptions) -> AbstractAsyncContextManager[Any]:
     """Open a client of one service; nothing is sent yet.
 

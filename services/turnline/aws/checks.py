@@ -120,13 +120,3 @@ def _with_push_token(settings: Settings) -> Settings:
     return settings.model_copy(
         update={"websocket_api": sockets.model_copy(update={"push_auth_token": token})}
     )
-
-
-def without_inbox(settings: Settings) -> Settings:
-    """Give the settings with the inbox off: nothing here could bring held frames to a socket.
-
-    API Gateway takes no frame for a socket that is still connecting, so an answer that reaches
-    nobody is tried again and then given up, as in the guide.
-    """
-    sockets = settings.websocket_api.model_copy(update={"inbox": False})
-    return settings.model_copy(update={"websocket_api": sockets})

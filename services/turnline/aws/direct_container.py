@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from turnline.agent import AgentRegistry
 from turnline.auth import AuthValidator
-from turnline.aws.checks import without_inbox
 from turnline.aws.ecs_sockets import socket_routes
-from turnline.aws.gateway_push import open_gateway_push
+from turnline.aws.gateway_push import gateway_user_push, open_gateway_routes
 from turnline.aws.socket_wiring import socket_desk
 from turnline.aws.unanswered import Unanswered
 from turnline.frontdoor import admin_routes, web_app
@@ -36,17 +35,19 @@ async def serve_direct(
     Turns that are not through by the end of `execution.drain_grace` are stopped, and their callers
     told to send them again: another process takes them.
     """
-    settings, lifecycle = without_inbox(process.settings), process.lifecycle
+    settings, lifecycle = process.settings, process.lifecycle
     agents.threads.resize(settings.execution.sync_agent_threads)
     unanswered = Unanswered()
     backends = replace(process.backends, transport=unanswered.over(process.backends.transport))
     keeper = LeaseKeeper(backends.metrics)
-    async with open_gateway_push(settings, backends) as push:
+    async with open_gateway_routes(settings) as ways:
+        push = gateway_user_push(ways, backends)
         runner = runner_loop(settings, backends, keeper, agents=agents)
         responder = responder_loop(settings, backends, keeper, push=push)
         desk = socket_desk(
             settings,
             backends,
+            ways,
             validator=validator,
             accepting=lambda: lifecycle.accepting,
             agents=agents,

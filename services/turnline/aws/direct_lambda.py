@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 
 from turnline.agent import AgentRegistry
 from turnline.auth import AuthValidator
-from turnline.aws.checks import without_inbox
-from turnline.aws.gateway_push import GatewayRoutes, gateway_user_push, open_gateway_routes
+from turnline.aws.gateway_push import GatewayRoutes, gateway_user_push
 from turnline.aws.socket_wiring import socket_desk
 from turnline.aws.websocket_events import SocketEvent
 from turnline.config import Settings
@@ -70,8 +69,12 @@ class DirectFrames:
         began = asyncio.get_running_loop().time()
         async with open_transport(settings, parts.backends.clock) as transport:
             over = replace(parts.backends, transport=transport)
-            desk = socket_desk(settings, over, validator=parts.validator, agents=parts.agents)
-            frame = await desk.message(event.connection_id, event.text, user_id=event.user_id)
+            desk = socket_desk(
+                settings, over, parts.routes, validator=parts.validator, agents=parts.agents
+            )
+            frame = await desk.message(
+                event.connection_id, event.text, endpoint=endpoint, user_id=event.user_id
+            )
             if frame is None or await _is_empty(transport.input):
                 return frame
             await self._acknowledge(event.connection_id, endpoint, frame)
@@ -129,18 +132,19 @@ class DirectFrames:
 async def open_direct(
     settings: Settings,
     backends: Backends,
+    routes: GatewayRoutes,
     *,
     agents: AgentRegistry,
     validator: AuthValidator | None,
 ) -> AsyncIterator[DirectFrames]:
-    """Open what frames need beside the stores."""
+    """Open what frames need beside the stores and the way to sockets."""
     agents.threads.resize(settings.execution.sync_agent_threads)
     keeper = LeaseKeeper(backends.metrics)
-    async with open_gateway_routes(settings) as routes, asyncio.TaskGroup() as tasks:
+    async with asyncio.TaskGroup() as tasks:
         keeping = tasks.create_task(keeper.run())
         yield DirectFrames(
             DirectParts(
-                settings=without_inbox(settings),
+                settings=settings,
                 backends=backends,
                 routes=routes,
                 keeper=keeper,

@@ -185,6 +185,26 @@ async def test_a_turn_whose_sandbox_died_runs_once_more_when_it_is_sent_again(
     assert [turn.request_id for turn in history] == ["r"]
 
 
+async def test_an_answer_that_reaches_nobody_comes_before_the_next_frames_answer(
+    cloud: Cloud, gateway: ApiGateway
+) -> None:
+    async with direct(cloud, gateway) as api:
+        await api.connect("a")
+        gateway.close("a")
+        await api.chat("say hello", "r1")
+        await cloud.until_held(USER, 1)
+        await api.connect("b")
+        body = {"prompt": "say again", "session_id": "s"}
+        await api.send("b", {"request_id": "r2", "body": body})
+        await cloud.until_held(USER, 0)
+
+    assert kinds(gateway.frames["b"]) == [
+        ("CHAT_RESPONSE", "r1"),
+        ("CHAT_QUEUED", "r2"),
+        ("CHAT_RESPONSE", "r2"),
+    ]
+
+
 async def test_sandboxes_take_turns_with_a_session_and_run_a_repeated_frame_once(
     cloud: Cloud, gateway: ApiGateway
 ) -> None:

@@ -201,6 +201,23 @@ async def test_a_process_that_stops_tells_who_waits_to_send_again(
     assert [turn.request_id for turn in history] == ["r1", "r2"]
 
 
+async def test_an_answer_that_reaches_nobody_comes_once_the_next_socket_is_open(
+    cloud: Cloud, gateway: ApiGateway
+) -> None:
+    async with direct(cloud, gateway) as api:
+        await api.connect("a")
+        gateway.close("a")
+        await api.chat("say hello", "r")
+        await cloud.until_held(USER, 1)
+        # The answer to `$connect` opens it, so its first call is refused.
+        gateway.refuse("b", 410)
+        await api.connect("b")
+        frames = await gateway.until_done("b", within=60.0)
+        await cloud.until_held(USER, 0)
+
+    assert ends(frames) == [("r", "hello ")]
+
+
 async def test_settings_that_do_not_fit_end_it_with_all_that_is_wrong(cloud: Cloud) -> None:
     stores = ("AK_SESSION__TYPE", "AK_EXECUTION__RESPONSE_STORE__TYPE")
     more = {

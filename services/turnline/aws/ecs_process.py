@@ -12,10 +12,10 @@ from starlette.routing import BaseRoute
 
 from turnline.agent import AgentRegistry
 from turnline.auth import AuthValidator
-from turnline.aws.checks import WEBSOCKET_MODES, part_of, read_settings_for, without_inbox
+from turnline.aws.checks import WEBSOCKET_MODES, part_of, read_settings_for
 from turnline.aws.crashes import guarded
 from turnline.aws.ecs_sockets import socket_routes
-from turnline.aws.gateway_push import open_gateway_push
+from turnline.aws.gateway_push import open_gateway_push, open_gateway_routes
 from turnline.aws.socket_wiring import socket_desk
 from turnline.config import Settings, Topology
 from turnline.frontdoor import web_app
@@ -77,13 +77,14 @@ def serve_part(
 
 async def serve_io(process: Standalone, validator: AuthValidator | None) -> None:
     """Serve callers and take answers until the lifecycle drains."""
-    async with _answers(process) as (responder, keeper):
-        await _serve(process, _front_routes(process, validator), responder, keeper)
+    async with _answers(process) as (responder, keeper), _front(process, validator) as front:
+        await _serve(process, front, responder, keeper)
 
 
 async def serve_front(process: Standalone, validator: AuthValidator | None) -> None:
     """Serve callers alone; answers are taken by another process."""
-    await _serve(process, _front_routes(process, validator), None, None)
+    async with _front(process, validator) as front:
+        await _serve(process, front, None, None)
 
 
 async def serve_output(process: Standalone, _: None) -> None:
@@ -100,23 +101,28 @@ class _Front:
         self.waiting = waiting
 
 
-def _front_routes(process: Standalone, validator: AuthValidator | None) -> _Front:
+@asynccontextmanager
+async def _front(process: Standalone, validator: AuthValidator | None) -> AsyncIterator[_Front]:
     settings = process.settings
     if settings.execution.mode not in WEBSOCKET_MODES:
         waiting = WaitingRoom()
-        return _Front(client_routes(process, waiting, validator), waiting)
-    desk = socket_desk(
-        settings,
-        process.backends,
-        validator=validator,
-        accepting=lambda: process.lifecycle.accepting,
-    )
-    return _Front(socket_routes(desk, endpoint=settings.websocket_api.endpoint_url or ""), None)
+        yield _Front(client_routes(process, waiting, validator), waiting)
+        return
+    async with open_gateway_routes(settings) as ways:
+        desk = socket_desk(
+            settings,
+            process.backends,
+            ways,
+            validator=validator,
+            accepting=lambda: process.lifecycle.accepting,
+        )
+        endpoint = settings.websocket_api.endpoint_url or ""
+        yield _Front(socket_routes(desk, endpoint=endpoint), None)
 
 
 @asynccontextmanager
 async def _answers(process: Standalone) -> AsyncIterator[tuple[ConsumeLoop, LeaseKeeper]]:
-    settings, backends = without_inbox(process.settings), process.backends
+    settings, backends = process.settings, process.backends
     async with open_gateway_push(settings, backends) as push:
         pushes = settings.execution.mode in WEBSOCKET_MODES
         keeper = LeaseKeeper(backends.metrics)

@@ -8,6 +8,7 @@ route response for it to reach the client.
 from http import HTTPStatus
 from typing import NoReturn
 
+from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -30,9 +31,15 @@ def socket_routes(desk: SocketDesk, *, endpoint: str) -> list[BaseRoute]:
         offered = request.headers.get(PROTOCOL_HEADER, "")
         names = [name.strip() for name in offered.split(",") if name.strip()]
         token, subprotocol = websocket_token({**request.scope, "subprotocols": names})
-        await desk.connect(_connection(request), endpoint=endpoint, token=token)
+        connection_id = _connection(request)
+        user_id = await desk.connect(connection_id, endpoint=endpoint, token=token)
         headers = {} if subprotocol is None else {PROTOCOL_HEADER: subprotocol}
-        return json_response(HTTPStatus.OK, {"status": "SUCCESS"}, headers)
+        response = json_response(HTTPStatus.OK, {"status": "SUCCESS"}, headers)
+        # The socket opens by this answer, and takes frames only then.
+        response.background = BackgroundTask(
+            desk.give_held, connection_id, user_id, endpoint=endpoint
+        )
+        return response
 
     async def disconnect(request: Request) -> Response:
         await desk.disconnect(_connection(request))
@@ -40,7 +47,7 @@ def socket_routes(desk: SocketDesk, *, endpoint: str) -> list[BaseRoute]:
 
     async def message(request: Request) -> Response:
         text = await _frame(request)
-        frame = await desk.message(_connection(request), text)
+        frame = await desk.message(_connection(request), text, endpoint=endpoint)
         if frame is None:
             return Response(status_code=HTTPStatus.OK)
         return json_response(HTTPStatus.OK, frame)

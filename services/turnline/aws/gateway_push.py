@@ -3,6 +3,8 @@
 What it refuses for now is tried again for a moment; if that does not help, the whole piece of the
 answer is delivered again, so that no socket misses any of it.  Frames name their place in the
 answer, so a socket that had it already drops the repetition.
+
+A socket that is still connecting looks gone, and is noted by then: what is gone is tried again too.
 """
 
 import asyncio
@@ -31,6 +33,8 @@ _CALL_SECONDS = 3.0
 _PUSH_SECONDS = 30.0
 _BACKOFF = Backoff(base=0.1, cap=1.0)
 _GONE = "GoneException"
+# From the note of a socket to the end of its handshake: the rest of the call for `$connect`.
+_CONNECTING_PAUSES = (0.2, 0.6)
 
 _UNREACHED: ContextVar[list[str]] = ContextVar("_UNREACHED")
 
@@ -49,10 +53,12 @@ class GatewayPush:
             TransportUnavailableError: API Gateway did not take one of them.
         """
         client = await self._clients.to(self._endpoint)
+        pauses: Sequence[float] = _CONNECTING_PAUSES
         for frame in frames:
             for part in parts_of(frame):
                 try:
-                    await _post(client, connection_id, orjson.dumps(part))
+                    await _post(client, connection_id, orjson.dumps(part), if_gone=pauses)
+                    pauses = ()
                 except AwsError as error:
                     if error.code == _GONE:
                         return False
@@ -124,6 +130,17 @@ class GatewayUserPush(UserPush):
             )
         return reached
 
+    async def push_or_hold(self, user_id: str, frames: Sequence[Frame]) -> int:
+        """As `UserPush.push_or_hold`; nothing is held for a user who has a socket.
+
+        Raises:
+            StoreUnavailableError: some frames may have been sent or kept; try again.
+            TransportUnavailableError: a socket that is there was not reached.
+        """
+        if reached := await self.push(user_id, frames):
+            return reached
+        return await super().push_or_hold(user_id, frames)
+
 
 @asynccontextmanager
 async def open_gateway_push(settings: Settings, backends: Backends) -> AsyncIterator[UserPush]:
@@ -156,9 +173,20 @@ def gateway_user_push(routes: GatewayRoutes, backends: Backends) -> UserPush:
     )
 
 
-async def _post(client: Any, connection_id: str, data: bytes) -> None:  # noqa: ANN401 - see `to`
-    """Send one frame, again where that may help."""
+async def _post(
+    client: Any,  # noqa: ANN401 - see `to`
+    connection_id: str,
+    data: bytes,
+    *,
+    if_gone: Sequence[float],
+) -> None:
+    """Send one frame, again where that may help.
+
+    Args:
+        if_gone: seconds to wait before each further try on a socket that looks gone.
+    """
     failures = 0
+    connecting = iter(if_gone)
     while True:
         try:
             await call(
@@ -167,6 +195,9 @@ async def _post(client: Any, connection_id: str, data: bytes) -> None:  # noqa: 
             )
             return
         except AwsError as error:
+            if error.code == _GONE and (pause := next(connecting, None)) is not None:
+                await asyncio.sleep(pause)
+                continue
             failures += 1
             if not error.passes or failures >= _TRIES:
                 raise

@@ -75,6 +75,36 @@ async def test_a_socket_that_is_gone_is_forgotten_and_others_get_theirs(
     assert await rig.known() == ["b"]
 
 
+async def test_a_socket_that_is_still_connecting_gets_its_frames_once_it_is_open(
+    rig: Rig, gateway: ApiGateway
+) -> None:
+    gateway.refuse("a", 410)
+
+    assert await rig.push.push("u", FRAMES) == 2
+    assert gateway.frames == {"a": FRAMES, "b": FRAMES}
+    assert await rig.known() == ["a", "b"]
+
+
+async def test_what_reaches_nobody_is_held(rig: Rig, gateway: ApiGateway) -> None:
+    gateway.close("a")
+    gateway.close("b")
+
+    assert await rig.push.push_or_hold("u", FRAMES) == 0
+    assert (await rig.connections.held("u")).frames == tuple(FRAMES)
+
+
+async def test_nothing_is_held_for_a_user_whose_socket_refuses_for_now(
+    rig: Rig, gateway: ApiGateway
+) -> None:
+    gateway.close("b")
+    gateway.refuse("a", 403)
+
+    with pytest.raises(TransportUnavailableError):
+        await rig.push.push_or_hold("u", FRAMES)
+
+    assert (await rig.connections.held("u")).frames == ()
+
+
 @pytest.mark.parametrize("status", [429, 500])
 async def test_a_passing_refusal_is_tried_again_at_once(
     rig: Rig, gateway: ApiGateway, status: int

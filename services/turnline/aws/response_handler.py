@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from turnline.aws.batches import run_output
-from turnline.aws.checks import WEBSOCKET_MODES, read_settings_for, without_inbox
+from turnline.aws.checks import WEBSOCKET_MODES, read_settings_for
 from turnline.aws.environment import AtInit, Event, Invocation
 from turnline.aws.gateway_push import open_gateway_push
 from turnline.aws.spans import sending_spans
@@ -33,7 +33,6 @@ class ResponseHandler:
             ConfigurationError: lists every fault.
         """
         settings, _ = read_settings_for(Topology.RESPONDER, lambda _: None)
-        settings = without_inbox(settings)
         pushes = settings.execution.mode in WEBSOCKET_MODES
         async with (
             open_backends(settings, SystemClock(), part=Topology.RESPONDER) as backends,

@@ -21,7 +21,7 @@ from turnline.config import Settings, load_settings
 from turnline.protocol import SessionKey, TurnRecord
 from turnline.protocol.clock import SystemClock
 from turnline.store import New
-from turnline.store.dynamodb import open_session_store
+from turnline.store.dynamodb import open_connection_store, open_session_store
 from turnline.store.dynamodb.schema import CONNECTIONS, RESPONSES, SESSIONS, create_table
 from turnline.testing.servers.aws_account import CREDENTIALS
 from turnline.testing.servers.dynamodb import DynamoDbServer
@@ -99,6 +99,17 @@ class Cloud:
             await sessions.abandon_turn(begun.claim)
             return tuple(begun.session.history)
 
+    async def until_held(self, user_id: str, count: int, *, within: float = 90.0) -> None:
+        """Wait until so many frames are held for a user."""
+        async with (
+            open_connection_store(self.settings(), SystemClock()) as sockets,
+            asyncio.timeout(within),
+        ):
+            held = await sockets.held(user_id)
+            while len(held.frames) != count:
+                await asyncio.sleep(_LOOK_SECONDS)
+                held = await sockets.held(user_id)
+
     def settings(self) -> Settings:
         """Give the settings as functions read them."""
         return load_settings(environ=self.environment, cwd=self.folder).settings
@@ -164,6 +175,8 @@ def _environment(options: SqsOptions, dynamodb_url: str, name: str) -> dict[str,
         **CREDENTIALS,
         "AWS_REGION": REGION,
         "AWS_EC2_METADATA_DISABLED": "true",
+        # Nobody listens there: no test calls AWS.
+        "AWS_ENDPOINT_URL_LAMBDA": "http://127.0.0.1:1",
         f"{queues}TYPE": "sqs",
         f"{queues}INPUT__URL": options.input.url,
         f"{queues}OUTPUT__URL": options.output.url,

@@ -5,12 +5,14 @@ from collections.abc import Callable
 from turnline.agent import AgentRegistry
 from turnline.auth import AuthValidator
 from turnline.aws.custom_routes import registered
+from turnline.aws.inbox import Inbox
 from turnline.aws.sockets import SocketDesk
 from turnline.config import Settings
 from turnline.frontdoor import Admission
 from turnline.gateway.custom import CustomRoutes
 from turnline.gateway.handler import gateway_options
 from turnline.hosting import Backends
+from turnline.push import PushRoutes, PushSignals
 
 # Below the 29 s that API Gateway waits for an integration.
 ROUTE_SECONDS = 27.0
@@ -19,6 +21,7 @@ ROUTE_SECONDS = 27.0
 def socket_desk(
     settings: Settings,
     backends: Backends,
+    ways: PushRoutes,
     *,
     validator: AuthValidator | None,
     accepting: Callable[[], bool] = lambda: True,
@@ -27,6 +30,7 @@ def socket_desk(
     """Make the desk.
 
     Args:
+        ways: to API Gateway's sockets.
         agents: those of this process, if it runs them; None: a runner elsewhere knows them.
     """
     return SocketDesk(
@@ -43,4 +47,16 @@ def socket_desk(
         routes=CustomRoutes(registered(), timeout=ROUTE_SECONDS),
         validator=validator,
         options=gateway_options(settings),
+        inbox=inbox_of(settings, backends, ways),
+    )
+
+
+def inbox_of(settings: Settings, backends: Backends, ways: PushRoutes) -> Inbox | None:
+    """Make what brings held frames to sockets; None where none are held."""
+    if not settings.websocket_api.inbox:
+        return None
+    return Inbox(
+        connections=backends.stores.connections,
+        routes=ways,
+        signals=PushSignals(backends.metrics),
     )

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from turnline.auth import AuthValidator, authenticate
+from turnline.aws.inbox import Inbox
 from turnline.errors import (
     Code,
     InternalError,
@@ -60,14 +61,21 @@ class SocketDesk:
         routes: CustomRoutes,
         validator: AuthValidator | None,
         options: GatewayOptions,
+        inbox: Inbox | None = None,
     ) -> None:
-        """Wire it; without a `validator` only an authorizer of API Gateway lets anybody in."""
+        """Wire it.
+
+        Args:
+            validator: None: only an authorizer of API Gateway lets anybody in.
+            inbox: brings what is held; None: nothing is.
+        """
         self._connections = connections
         self._replies = replies
         self._admission = admission
         self._routes = routes
         self._validator = validator
         self._options = options
+        self._inbox = inbox
 
     async def connect(
         self, connection_id: str, *, endpoint: str, token: str | None, user_id: str = ""
@@ -106,12 +114,22 @@ class SocketDesk:
         await self._connections.remove(user_id, connection_id)
         await self._connections.remove(_OWNER + connection_id, user_id)
 
-    async def message(self, connection_id: str, text: str, *, user_id: str = "") -> Frame | None:
+    async def give_held(self, connection_id: str, user_id: str, *, endpoint: str) -> None:
+        """Send a socket what was held for its user; once it is open, and as often as wanted."""
+        if self._inbox is not None:
+            await self._inbox.give_to(
+                Connection(user_id=user_id, connection_id=connection_id, endpoint=endpoint)
+            )
+
+    async def message(
+        self, connection_id: str, text: str, *, endpoint: str, user_id: str = ""
+    ) -> Frame | None:
         """Act on one frame of a client; give the frame that answers it, None: nothing to say.
 
-        Every outcome, good or bad, is a frame.
+        Every outcome, good or bad, is a frame.  What is held for the user is sent before it.
 
         Args:
+            endpoint: where frames for the socket are posted.
             user_id: as for `connect`; empty: who was let in then.
         """
         request_id = ""
@@ -122,6 +140,7 @@ class SocketDesk:
             owner = user_id or await self._owner(connection_id)
             if not owner:
                 raise UnauthenticatedError("This socket is not known; connect again")
+            await self.give_held(connection_id, owner, endpoint=endpoint)
             return await self._act(frame, owner)
         except TurnlineError as error:
             return failed(error, request_id=request_id)

@@ -66,7 +66,7 @@ class Rig:
     async def send(self, frame: object, connection_id: str = "c1") -> dict[str, Any]:
         """Send a frame; give its answer."""
         text = frame if isinstance(frame, str) else orjson.dumps(frame).decode()
-        answer = await self.desk.message(connection_id, text)
+        answer = await self.desk.message(connection_id, text, endpoint=ENDPOINT)
         assert answer is not None
         return answer
 
@@ -169,7 +169,7 @@ async def test_a_custom_route_answers_at_once_or_not_at_all(rig: Rig) -> None:
         "type": "SYSTEM_RESPONSE",
         "request_id": "q",
     }
-    assert await rig.desk.message("c1", '{"route": "silent"}') is None
+    assert await rig.desk.message("c1", '{"route": "silent"}', endpoint=ENDPOINT) is None
 
 
 @pytest.mark.parametrize(

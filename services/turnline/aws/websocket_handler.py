@@ -3,6 +3,7 @@
 Without queues it runs agents itself (`direct_lambda`).
 """
 
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import ClassVar
@@ -16,7 +17,9 @@ from turnline.aws.checks import is_direct, part_of, read_settings_for, validator
 from turnline.aws.custom_routes import HandlerT
 from turnline.aws.direct_lambda import open_direct
 from turnline.aws.environment import AtInit, Event, Invocation
-from turnline.aws.socket_wiring import socket_desk
+from turnline.aws.gateway_push import open_gateway_routes
+from turnline.aws.inbox import Inbox, asked_for, self_call_of
+from turnline.aws.socket_wiring import inbox_of, socket_desk
 from turnline.aws.sockets import SocketDesk
 from turnline.aws.spans import sending_spans
 from turnline.aws.websocket_events import (
@@ -31,12 +34,13 @@ from turnline.errors import StoreUnavailableError, UnauthenticatedError
 from turnline.hosting import Backends, open_backends
 from turnline.protocol.clock import SystemClock
 from turnline.push import Frame
+from turnline.store import Connection
 from turnline.telemetry import get_logger
 
 _log = get_logger("aws")
 
 
-Message = Callable[[SocketEvent, float], Awaitable[Frame | None]]
+Message = Callable[[SocketEvent, str, float], Awaitable[Frame | None]]
 
 
 class WebsocketConnectionHandler:
@@ -87,54 +91,84 @@ async def _opened(
     settings: Settings, backends: Backends, validator: AuthValidator | None
 ) -> AsyncIterator[Invocation]:
     """Give what handles an event, with queues or without."""
-    desk = socket_desk(settings, backends, validator=validator)
-    override = settings.websocket_api.endpoint_url
-    if not is_direct(settings):
-
-        async def enqueue(event: SocketEvent, _seconds: float) -> Frame | None:
-            return await desk.message(event.connection_id, event.text, user_id=event.user_id)
-
-        yield _invocation(desk, enqueue, override)
-        return
-    async with open_direct(
-        settings, backends, agents=default_registry, validator=validator
-    ) as frames:
-
-        async def run(event: SocketEvent, seconds: float) -> Frame | None:
-            return await frames.message(event, endpoint=event.endpoint, seconds=seconds)
-
-        yield _invocation(desk, run, override)
-
-
-def _invocation(desk: SocketDesk, message: Message, override: str | None) -> Invocation:
-    async def invoke(event: Event, seconds: float) -> Event:
-        asked = read_socket_event(event)
-        if asked.kind == CONNECT:
-            return await _connect(desk, asked, override or asked.endpoint)
-        if asked.kind == DISCONNECT:
-            await desk.disconnect(asked.connection_id)
-            return {"statusCode": 200}
-        frame = await message(asked, seconds)
-        if frame is None:
-            return {"statusCode": 200}
-        return {"statusCode": 200, "body": orjson.dumps(frame).decode()}
-
-    return invoke
-
-
-async def _connect(desk: SocketDesk, event: SocketEvent, endpoint: str) -> Event:
-    try:
-        await desk.connect(
-            event.connection_id, endpoint=endpoint, token=event.token, user_id=event.user_id
+    async with open_gateway_routes(settings) as ways:
+        desk = socket_desk(settings, backends, ways, validator=validator)
+        door = _Door(
+            desk,
+            inbox=inbox_of(settings, backends, ways),
+            override=settings.websocket_api.endpoint_url,
         )
-    except UnauthenticatedError as error:
-        _log.info("connection.refused", code=401, reason=error.message)
-        return {"statusCode": 401, "body": error.message}
-    except StoreUnavailableError as error:
-        _log.warning("connection.refused", code=503, reason=error.message)
-        return {"statusCode": 503, "body": error.message}
-    answer: Event = {"statusCode": 200}
-    if event.subprotocol is not None:
-        # A browser closes a socket that takes none of what it offered.
-        answer["headers"] = {PROTOCOL_HEADER: event.subprotocol}
-    return answer
+        if not is_direct(settings):
+
+            async def enqueue(event: SocketEvent, endpoint: str, _seconds: float) -> Frame | None:
+                return await desk.message(
+                    event.connection_id, event.text, endpoint=endpoint, user_id=event.user_id
+                )
+
+            yield door.invocation(enqueue)
+            return
+        async with open_direct(
+            settings, backends, ways, agents=default_registry, validator=validator
+        ) as frames:
+
+            async def run(event: SocketEvent, endpoint: str, seconds: float) -> Frame | None:
+                return await frames.message(event, endpoint=endpoint, seconds=seconds)
+
+            yield door.invocation(run)
+
+
+class _Door:
+    """Handles events: who comes, what they say, who leaves, and who may have what is held."""
+
+    def __init__(self, desk: SocketDesk, *, inbox: Inbox | None, override: str | None) -> None:
+        self._desk = desk
+        self._inbox = inbox
+        self._override = override
+        # Lambda says there which function this is; it is no setting.
+        self._self_call = self_call_of(os.environ)  # noqa: TID251 - see above
+
+    def invocation(self, message: Message) -> Invocation:
+        """Give what handles an event, with frames handled by `message`."""
+
+        async def invoke(event: Event, seconds: float) -> Event:
+            if (awaiting := asked_for(event)) is not None:
+                if self._inbox is not None:
+                    await self._inbox.give_to(awaiting)
+                return {"statusCode": 200}
+            asked = read_socket_event(event)
+            if asked.kind == CONNECT:
+                return await self._connect(asked)
+            if asked.kind == DISCONNECT:
+                await self._desk.disconnect(asked.connection_id)
+                return {"statusCode": 200}
+            frame = await message(asked, self._endpoint(asked), seconds)
+            if frame is None:
+                return {"statusCode": 200}
+            return {"statusCode": 200, "body": orjson.dumps(frame).decode()}
+
+        return invoke
+
+    def _endpoint(self, event: SocketEvent) -> str:
+        return self._override or event.endpoint
+
+    async def _connect(self, event: SocketEvent) -> Event:
+        endpoint = self._endpoint(event)
+        try:
+            user_id = await self._desk.connect(
+                event.connection_id, endpoint=endpoint, token=event.token, user_id=event.user_id
+            )
+        except UnauthenticatedError as error:
+            _log.info("connection.refused", code=401, reason=error.message)
+            return {"statusCode": 401, "body": error.message}
+        except StoreUnavailableError as error:
+            _log.warning("connection.refused", code=503, reason=error.message)
+            return {"statusCode": 503, "body": error.message}
+        if self._inbox is not None and await self._inbox.holds_for(user_id):
+            await self._self_call.ask(
+                Connection(user_id=user_id, connection_id=event.connection_id, endpoint=endpoint)
+            )
+        answer: Event = {"statusCode": 200}
+        if event.subprotocol is not None:
+            # A browser closes a socket that takes none of what it offered.
+            answer["headers"] = {PROTOCOL_HEADER: event.subprotocol}
+        return answer

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from turnline.aws.rig import Cloud, opened_cloud
+from turnline.aws.rig import NO_MORE, Cloud, opened_cloud
+from turnline.aws.rig_lambda_api import LambdaApi
 from turnline.testing.servers.api_gateway import STAGE, ApiGateway
 from turnline.testing.servers.dynamodb import DynamoDbServer
 from turnline.testing.servers.elasticmq import ElasticMqServer
@@ -75,8 +76,11 @@ def chat(prompt: str, session_id: str, request_id: str) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def running(cloud: Cloud, gateway: ApiGateway, mode: str) -> AsyncIterator[Api]:
+async def running(
+    cloud: Cloud, gateway: ApiGateway, mode: str, given: Mapping[str, str] = NO_MORE
+) -> AsyncIterator[Api]:
     more = {
+        **given,
         "AK_EXECUTION__MODE": mode,
         "AK_WEBSOCKET_API__ENDPOINT_URL": gateway.url,
     }
@@ -150,10 +154,13 @@ async def test_a_stream_arrives_in_order_and_ends_once_whatever_is_refused(
     assert failed
 
 
-async def test_an_answer_that_reaches_nobody_is_given_up_as_a_dead_letter(
+async def test_without_an_inbox_an_answer_that_reaches_nobody_is_given_up_as_a_dead_letter(
     tmp_path: Path, sqs: ElasticMqServer, dynamodb: DynamoDbServer, gateway: ApiGateway
 ) -> None:
-    more = {"AK_EXECUTION__QUEUES__OUTPUT__MAX_RECEIVE_COUNT": "2"}
+    more = {
+        "AK_EXECUTION__QUEUES__OUTPUT__MAX_RECEIVE_COUNT": "2",
+        "AK_WEBSOCKET_API__INBOX": "off",
+    }
     async with (
         opened_cloud(tmp_path, sqs, dynamodb, **more) as cloud,
         running(cloud, gateway, "async") as api,
@@ -168,3 +175,37 @@ async def test_an_answer_that_reaches_nobody_is_given_up_as_a_dead_letter(
         again = await api.send("b", chat("say hello", "s", "r1"))
 
     assert (again["type"], again["result"]) == ("CHAT_RESPONSE", "hello ")
+
+
+async def test_an_answer_that_reaches_nobody_comes_over_the_next_socket(
+    cloud: Cloud, gateway: ApiGateway
+) -> None:
+    async with LambdaApi() as lambda_api:
+        more = {"AWS_ENDPOINT_URL_LAMBDA": lambda_api.url}
+        async with running(cloud, gateway, "stream", more) as api:
+            await api.connect("a", "user-1")
+            gateway.close("a")
+            await api.send("a", chat("say one two", "s", "r1"))
+            await cloud.until_held("user-1", 1)
+            # Refused, as without the right to call itself: left to the first frame.
+            await api.connect("b", "user-1")
+            before = gateway.frames["b"].copy()
+            custom = await api.send("b", {"route": "status"})
+            first = gateway.frames["b"].copy()
+            gateway.close("b")
+            await api.send("b", chat("say three", "s", "r2"))
+            await cloud.until_held("user-1", 1)
+            lambda_api.function = api.handler
+            await api.connect("c", "user-1")
+            lambda_api.may_run.set()
+            second = await gateway.until_done("c", within=90.0)
+            await cloud.until_held("user-1", 0)
+
+    assert before == []
+    assert custom["up"]
+    assert [(f["request_id"], f["done"], f["result"]) for f in first] == [("r1", True, "one two ")]
+    assert [(f["request_id"], f["done"], f["result"]) for f in second] == [("r2", True, "three ")]
+    assert [event["turnline_held_frames"]["connection_id"] for _, event in lambda_api.asked] == [
+        "b",
+        "c",
+    ]
