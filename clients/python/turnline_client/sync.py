@@ -4,12 +4,13 @@ Not for code that runs on a loop already, and not for several threads at once.
 """
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Coroutine, Generator
 from contextlib import closing
-from typing import Self
+from typing import Any, Self, TypeVar
 
 from turnline_client.channel import Tls, Token
 from turnline_client.client import TIMEOUT, AsyncClient
+from turnline_client.errors import closed
 from turnline_client.retry import RetryPolicy
 from turnline_client.stream import ChatStream
 from turnline_client.values import (
@@ -20,6 +21,8 @@ from turnline_client.values import (
     StreamItem,
     TurnState,
 )
+
+Result = TypeVar("Result")
 
 
 class Client:
@@ -36,6 +39,7 @@ class Client:
         allow_plaintext_token: bool = False,
     ) -> None:
         self._runner = asyncio.Runner()
+        self._closed = False
 
         async def made() -> AsyncClient:
             return AsyncClient(
@@ -56,9 +60,11 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close the connection."""
-        with closing(self._runner):
-            self._runner.run(self._client.close())
+        """Close the connection; what is asked later ends with the code `cancelled`."""
+        if not self._closed:
+            self._closed = True
+            with closing(self._runner):
+                self._runner.run(self._client.close())
 
     def chat(
         self,
@@ -69,7 +75,7 @@ class Client:
         timeout: float | None = None,
     ) -> Reply:
         """See `AsyncClient.chat`."""
-        return self._runner.run(
+        return self._run(
             self._client.chat(
                 request, session_id=session_id, request_id=request_id, timeout=timeout
             )
@@ -90,7 +96,7 @@ class Client:
                 request, session_id=session_id, request_id=request_id, timeout=timeout
             )
 
-        return self._items(self._runner.run(begun()))
+        return self._items(self._run(begun()))
 
     def resume(
         self, request_id: str, *, after: Position | None = None, timeout: float | None = None
@@ -100,7 +106,7 @@ class Client:
         async def begun() -> ChatStream:
             return self._client.resume(request_id, after=after, timeout=timeout)
 
-        return self._items(self._runner.run(begun()))
+        return self._items(self._run(begun()))
 
     def submit(
         self,
@@ -111,7 +117,7 @@ class Client:
         timeout: float | None = None,
     ) -> Admitted:
         """See `AsyncClient.submit`."""
-        return self._runner.run(
+        return self._run(
             self._client.submit(
                 request, session_id=session_id, request_id=request_id, timeout=timeout
             )
@@ -121,18 +127,25 @@ class Client:
         self, request_id: str, *, wait: float = 0.0, timeout: float | None = None
     ) -> Reply | None:
         """See `AsyncClient.reply`."""
-        return self._runner.run(self._client.reply(request_id, wait=wait, timeout=timeout))
+        return self._run(self._client.reply(request_id, wait=wait, timeout=timeout))
 
     def cancel(self, request_id: str, *, timeout: float | None = None) -> TurnState:
         """See `AsyncClient.cancel`."""
-        return self._runner.run(self._client.cancel(request_id, timeout=timeout))
+        return self._run(self._client.cancel(request_id, timeout=timeout))
 
     def _items(self, stream: ChatStream) -> Generator[StreamItem, None, None]:
         async def following() -> StreamItem | None:
             return await anext(stream, None)
 
         try:
-            while (item := self._runner.run(following())) is not None:
+            while (item := self._run(following())) is not None:
                 yield item
         finally:
-            self._runner.run(stream.aclose())
+            if not self._closed:
+                self._run(stream.aclose())
+
+    def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        if self._closed:
+            work.close()
+            raise closed("")
+        return self._runner.run(work)

@@ -21,6 +21,9 @@ import java.util.NoSuchElementException;
  * stays away, the deadline passed, or pieces are no longer kept. Nothing comes after it.
  */
 public final class ChatStream implements Iterable<StreamItem>, Iterator<StreamItem>, AutoCloseable {
+  // With it a server sends a stream's reader away, who has waited for long, to come back.
+  private static final String STILL_RUNNING = "reply_not_ready";
+
   private final Connection connection;
   private final Connection.Tries tries;
   private final StreamChatRequest.Builder request;
@@ -113,6 +116,7 @@ public final class ChatStream implements Iterable<StreamItem>, Iterator<StreamIt
     TurnlineException error;
     try {
       if (source == null) {
+        tries.begin(requestId());
         reading = Context.current().withCancellation();
         source =
             connection.read(ChatService.STREAM_CHAT, request.build(), tries.deadline, reading);
@@ -128,6 +132,9 @@ public final class ChatStream implements Iterable<StreamItem>, Iterator<StreamIt
       error = TurnlineException.of(refused, requestId());
     }
     leave();
+    if (error.code().equals(STILL_RUNNING)) {
+      tries.movedOn();
+    }
     tries.await(error);
     return null;
   }

@@ -12,18 +12,17 @@ import io.grpc.StatusRuntimeException;
 import io.grpc.stub.ClientCalls;
 import java.time.Duration;
 import java.util.Iterator;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 /** The channel to one server, and calls on it that are made again where that is safe. */
 final class Connection {
-  // With it a server sends a stream's reader away, who has waited for long, to come back.
-  private static final String STILL_RUNNING = "reply_not_ready";
-
   private final ManagedChannel channel;
   private final CallCredentials credentials;
   private final Retry retry;
+  private final CountDownLatch closed = new CountDownLatch(1);
 
   Connection(ManagedChannel channel, Supplier<String> token, Retry retry) {
     this.channel = channel;
@@ -32,12 +31,14 @@ final class Connection {
   }
 
   void close() {
+    closed.countDown();
     channel.shutdownNow();
   }
 
   /** Makes a call, again if it failed and may be repeated. */
   <Q, A> A call(MethodDescriptor<Q, A> method, Q request, String requestId, Tries tries) {
     while (true) {
+      tries.begin(requestId);
       try {
         return ClientCalls.blockingUnaryCall(channel, method, options(tries.deadline), request);
       } catch (StatusRuntimeException error) {
@@ -80,12 +81,20 @@ final class Connection {
       failed = 0;
     }
 
+    /** Throws where the client was closed. */
+    void begin(String requestId) {
+      if (closed.getCount() == 0) {
+        throw gaveUp("the client was closed", requestId, null);
+      }
+    }
+
     /** Waits until it is time to try again; throws {@code error} if that is not to be. */
     void await(TurnlineException error) {
-      if (error.code().equals(STILL_RUNNING)) {
-        failed = 0;
-      }
       failed++;
+      if (error.retryable()) {
+        // What a call ends with that is cut off by this.
+        begin(error.requestId());
+      }
       if (!error.retryable() || failed >= retry.maxTries()) {
         throw error;
       }
@@ -93,16 +102,28 @@ final class Connection {
       if (pause.toNanos() >= deadline.timeRemaining(TimeUnit.NANOSECONDS)) {
         throw error;
       }
-      try {
-        TimeUnit.NANOSECONDS.sleep(pause.toNanos());
-      } catch (InterruptedException interrupted) {
-        Thread.currentThread().interrupt();
-        throw TurnlineException.local(
-            "cancelled", "interrupted between two tries", false, error.requestId(), interrupted);
-      }
+      pause(pause, error.requestId());
       // Or a channel that was cut would refuse all tries of a call before it connects again.
       channel.resetConnectBackoff();
     }
+  }
+
+  /** Waits; throws where the caller is interrupted or the client closed meanwhile. */
+  void pause(Duration length, String requestId) {
+    boolean over;
+    try {
+      over = closed.await(length.toNanos(), TimeUnit.NANOSECONDS);
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
+      throw gaveUp("interrupted between two tries", requestId, interrupted);
+    }
+    if (over) {
+      throw gaveUp("the client was closed", requestId, null);
+    }
+  }
+
+  private static TurnlineException gaveUp(String text, String requestId, Throwable cause) {
+    return TurnlineException.local("cancelled", text, false, requestId, cause);
   }
 
   /** Goes with each call; asked for before each try. */

@@ -27,9 +27,16 @@ public record Retry(int maxTries, Duration backoff, Duration maxBackoff) {
    */
   Duration pause(int failed, Duration asked) {
     long doubled = backoff.toMillis() << Math.min(failed - 1, 20);
-    long longest = Math.min(doubled, maxBackoff.toMillis());
-    long own = longest / 2 + ThreadLocalRandom.current().nextLong(longest / 2 + 1);
+    long grown = Math.min(doubled, maxBackoff.toMillis());
+    if (asked.isZero()) {
+      return shortened(grown);
+    }
     // Callers who were refused together must not come back together.
-    return asked.isZero() ? Duration.ofMillis(own) : asked.plusMillis(Math.min(own, asked.toMillis() / 2));
+    return asked.plus(shortened(Math.min(grown, asked.toMillis() / 2)));
+  }
+
+  /** Takes up to half of a time away, by chance. */
+  private static Duration shortened(long millis) {
+    return Duration.ofMillis(millis - ThreadLocalRandom.current().nextLong(millis / 2 + 1));
   }
 }

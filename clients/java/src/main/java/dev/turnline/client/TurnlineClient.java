@@ -20,6 +20,7 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import java.util.regex.Pattern;
 
 /**
  * A client of one server; safe for several threads at once.
@@ -95,7 +96,8 @@ public final class TurnlineClient implements AutoCloseable {
   /**
    * Gives the answer of a turn, or nothing while it has none. Reading destroys nothing.
    *
-   * @param wait how long to wait for the end; zero not at all
+   * @param wait how long to wait for the end, zero not at all; a server that waits less is asked
+   *     again
    */
   public Optional<Reply> reply(String requestId, Duration wait) {
     long until = System.nanoTime() + wait.toNanos();
@@ -111,10 +113,14 @@ public final class TurnlineClient implements AutoCloseable {
       if (answer.hasEnd()) {
         return Optional.of(Reply.of(answer.getEnd()));
       }
-      if (until - System.nanoTime() <= ASK_AGAIN.toNanos()) {
+      long rest =
+          Math.min(
+              until - System.nanoTime(), tries.deadline.timeRemaining(TimeUnit.NANOSECONDS));
+      if (rest <= ASK_AGAIN.toNanos()) {
         return Optional.empty();
       }
       tries.movedOn();
+      connection.pause(ASK_AGAIN, requestId);
     }
   }
 
@@ -133,7 +139,7 @@ public final class TurnlineClient implements AutoCloseable {
         .build();
   }
 
-  /** Closes the connection; calls that run end with {@code unavailable}. */
+  /** Closes the connection; what runs, or is asked later, ends with {@code cancelled}. */
   @Override
   public void close() {
     connection.close();
@@ -145,8 +151,12 @@ public final class TurnlineClient implements AutoCloseable {
     // Answers may be larger than the 4 MiB that gRPC takes by itself.
     private static final int MAX_MESSAGE_BYTES = 64 << 20;
 
+    private static final Pattern LOOPBACK =
+        Pattern.compile("localhost|\\[?::1]?|127(\\.\\d{1,3}){3}", Pattern.CASE_INSENSITIVE);
+
     private final String target;
-    private ChannelCredentials security = InsecureChannelCredentials.create();
+    private ChannelCredentials security;
+    private boolean allowPlaintextToken;
     private Supplier<String> token;
     private Duration timeout = Duration.ofMinutes(5);
     private Retry retry = Retry.DEFAULT;
@@ -180,6 +190,15 @@ public final class TurnlineClient implements AutoCloseable {
       return this;
     }
 
+    /**
+     * Sends the token without TLS to a host that is not this one, where everybody on the way can read
+     * it; without this, {@link #build} refuses to.
+     */
+    public Builder allowPlaintextToken() {
+      allowPlaintextToken = true;
+      return this;
+    }
+
     /** Bounds a call with all its tries; 5 minutes without it. */
     public Builder timeout(Duration timeout) {
       this.timeout = timeout;
@@ -192,15 +211,30 @@ public final class TurnlineClient implements AutoCloseable {
       return this;
     }
 
-    /** Makes the client, which connects with its first call. */
+    /**
+     * Makes the client, which connects with its first call.
+     *
+     * @throws IllegalStateException there is a token and no TLS; see {@link #allowPlaintextToken}
+     */
     public TurnlineClient build() {
+      if (token != null && security == null && !allowPlaintextToken && !loopback()) {
+        String text = "a token without TLS to %s: call tls, or allowPlaintextToken";
+        throw new IllegalStateException(text.formatted(target));
+      }
       ManagedChannel channel =
-          Grpc.newChannelBuilder(target, security)
+          Grpc.newChannelBuilder(
+                  target, security == null ? InsecureChannelCredentials.create() : security)
               .keepAliveTime(PING_SECONDS, TimeUnit.SECONDS)
               .keepAliveTimeout(PING_SECONDS, TimeUnit.SECONDS)
               .maxInboundMessageSize(MAX_MESSAGE_BYTES)
               .build();
       return new TurnlineClient(new Connection(channel, token, retry), timeout);
+    }
+
+    /** Whether the target is on this machine; a name that is not surely so is not. */
+    private boolean loopback() {
+      String host = target.replaceFirst("^dns:(///)?", "").replaceFirst(":\\d+$", "");
+      return LOOPBACK.matcher(host).matches() || target.startsWith("unix:");
     }
   }
 }
