@@ -61,7 +61,7 @@ async def test_the_older_code_of_a_missing_queue_is_understood(front: AwsFront) 
 async def test_a_silent_server_is_given_up_in_time(front: AwsFront) -> None:
     front.always("ListQueues", Answer(delay=60.0))
 
-    async with open_client("sqs", _options(front, 0.3)) as sqs, asyncio.timeout(5.0):
+    async with open_client("sqs", _options(front, 0.3)) as sqs, asyncio.timeout(30):
         with pytest.raises(AwsError) as raised:
             await call(sqs.list_queues(), seconds=5.0)
 
@@ -72,7 +72,7 @@ async def test_a_call_that_waits_for_a_connection_is_given_up_in_time(front: Aws
     front.always("ListQueues", Answer(delay=60.0))
     options = AwsOptions(region="x-1", endpoint_url=front.url, max_connections=1)
 
-    async with open_client("sqs", options) as sqs, asyncio.timeout(5.0):
+    async with open_client("sqs", options) as sqs, asyncio.timeout(30):
         calls = (call(sqs.list_queues(), seconds=0.3) for _ in range(2))
         ends = await asyncio.gather(*calls, return_exceptions=True)
 

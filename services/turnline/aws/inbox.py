@@ -1,0 +1,116 @@
+"""What is held for a user who had no socket: brought to one that came, and then dropped.
+
+API Gateway takes no frame for a socket before its `$connect` is answered, so this is done later: by
+who is called for it, or with the socket's first frame, before that is answered.  What a crash in
+between repeats is known to the client by its place or its `push_id`.
+"""
+
+import asyncio
+from collections.abc import Mapping
+
+import orjson
+
+from turnline.aws.environment import Event
+from turnline.awssdk import AwsError, AwsOptions, call, open_client
+from turnline.errors import StoreUnavailableError, TransportUnavailableError
+from turnline.push import PushRoutes, PushSignals
+from turnline.store import Connection, ConnectionStore
+from turnline.telemetry import get_logger
+
+_log = get_logger("aws")
+
+# A frame waits for this, and its client for the frame's answer.
+_GIVE_SECONDS = 10.0
+_ASK_SECONDS = 2.0
+_ASKED = "turnline_held_frames"
+
+
+class Inbox:
+    """Gives held frames to single sockets."""
+
+    def __init__(
+        self, *, connections: ConnectionStore, routes: PushRoutes, signals: PushSignals
+    ) -> None:
+        """Wire it; `routes` lead to API Gateway's sockets."""
+        self._connections = connections
+        self._routes = routes
+        self._signals = signals
+
+    async def holds_for(self, user_id: str) -> bool:
+        """Whether something is held; False too while the store is away."""
+        try:
+            return bool((await self._connections.held(user_id)).frames)
+        except StoreUnavailableError as error:
+            _log.warning(
+                "dependency.unavailable", dependency="connection store", reason=error.message
+            )
+            return False
+
+    async def give_to(self, connection: Connection) -> None:
+        """Send what is held to a socket, oldest first, and drop it; what fails stays held."""
+        try:
+            held = await self._connections.held(connection.user_id)
+            if not held.frames:
+                return
+            way = self._routes.to(connection.endpoint)
+            async with asyncio.timeout(_GIVE_SECONDS):
+                taken = await way.push(connection.connection_id, held.frames)
+            if taken:
+                self._signals.delivered(len(held.frames))
+                await self._connections.drop_held(connection.user_id, held.through)
+        except (StoreUnavailableError, TransportUnavailableError) as error:
+            _log.warning("dependency.unavailable", dependency="inbox", reason=error.message)
+        except TimeoutError:
+            _log.warning("dependency.unavailable", dependency="api gateway", reason="timeout")
+
+
+class SelfCall:
+    """Has another invocation of this very function give a socket what is held."""
+
+    def __init__(self, *, function: str, version: str) -> None:
+        """Name the function as Lambda does to its processes; without a name nobody is called."""
+        self._target = {"FunctionName": function}
+        if version not in ("", "$LATEST"):
+            self._target["Qualifier"] = version
+
+    async def ask(self, connection: Connection) -> None:
+        """Start it, without waiting for it; what cannot be started is left to the first frame."""
+        if not self._target["FunctionName"]:
+            return
+        options = AwsOptions(request_seconds=_ASK_SECONDS)
+        try:
+            async with open_client("lambda", options) as client:
+                await call(
+                    client.invoke(
+                        **self._target,
+                        InvocationType="Event",
+                        Payload=orjson.dumps(_asking(connection)),
+                    ),
+                    seconds=_ASK_SECONDS,
+                )
+        except AwsError as error:
+            _log.warning("dependency.unavailable", dependency="lambda", reason=error.code)
+
+
+def self_call_of(environ: Mapping[str, str]) -> SelfCall:
+    """Make the call of the function that Lambda says this process runs."""
+    return SelfCall(
+        function=environ.get("AWS_LAMBDA_FUNCTION_NAME", ""),
+        version=environ.get("AWS_LAMBDA_FUNCTION_VERSION", ""),
+    )
+
+
+def asked_for(event: Event) -> Connection | None:
+    """Give the socket that a `SelfCall` names; None: the event is another one."""
+    asked = event.get(_ASKED)
+    return Connection(**asked) if isinstance(asked, dict) else None
+
+
+def _asking(connection: Connection) -> Event:
+    return {
+        _ASKED: {
+            "user_id": connection.user_id,
+            "connection_id": connection.connection_id,
+            "endpoint": connection.endpoint,
+        }
+    }
