@@ -9,6 +9,7 @@
 | `TURNLINE_DRAINING`, `TURNLINE_DRAINING_PID` | one to be told to stop (SIGTERM), once |
 | `TURNLINE_FOLDER` | an empty folder, for the files that the agent `hold` waits for |
 | `TURNLINE_GOLDEN` | folder of the golden vectors |
+| `TURNLINE_STATUSES` | how each failure ends a call: `statuses.json` of the wire contract |
 
 The agents are those of `agents.py`.
 """
@@ -23,7 +24,7 @@ from e2e.tokens import SECRET, token_for
 from turnline.testing.servers.tls import self_signed
 
 AGENTS = Path(__file__).with_name("agents.py")
-GOLDEN = ROOT / "tests" / "contract" / "proto" / "golden"
+CONTRACT = ROOT / "tests" / "contract" / "proto"
 
 OPEN = {
     "AK_API__GRPC_PORT": "0",
@@ -73,5 +74,6 @@ async def rig(folder: Path) -> AsyncIterator[dict[str, str]]:
             "TURNLINE_DRAINING": f"127.0.0.1:{draining.grpc_port}",
             "TURNLINE_DRAINING_PID": str(draining.process.pid),
             "TURNLINE_FOLDER": str(held),
-            "TURNLINE_GOLDEN": str(GOLDEN),
+            "TURNLINE_GOLDEN": str(CONTRACT / "golden"),
+            "TURNLINE_STATUSES": str(CONTRACT / "statuses.json"),
         }

@@ -1,14 +1,9 @@
 """Servers that say more than this client knows, or end a stream early."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-
-import grpc
-import grpc.aio
 import pytest
 
-from client_tests.conftest import LONG
-from turnline_client import AsyncClient, Chunk, Reply, RetryPolicy, StreamItem, TurnlineError
+from client_tests.own_server import OwnServer, client_of
+from turnline_client import Chunk, Reply, StreamItem, TurnlineError
 from turnline_client._wire.chat_pb2 import ChatReply, TurnEnd
 from turnline_client._wire.chat_service_pb2 import StreamChatResponse
 from turnline_client._wire.failure_pb2 import RETRY_HINT_AFTER, Failure
@@ -16,40 +11,8 @@ from turnline_client._wire.failure_pb2 import RETRY_HINT_AFTER, Failure
 END = StreamChatResponse(end=TurnEnd(reply=ChatReply(result="x"))).SerializeToString()
 
 
-class Server:
-    """Answers every stream with the same messages, and counts them."""
-
-    def __init__(self, said: Sequence[bytes]) -> None:
-        self.said = said
-        self.asked = 0
-
-    async def stream(self, request: bytes, context: object) -> AsyncIterator[bytes]:
-        self.asked += 1
-        for message in self.said:
-            yield message
-
-
-@asynccontextmanager
-async def client_of(server: Server) -> AsyncIterator[AsyncClient]:
-    methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
-        "StreamChat": grpc.unary_stream_rpc_method_handler(server.stream)
-    }
-    serving = grpc.aio.server()
-    serving.add_generic_rpc_handlers(
-        [grpc.method_handlers_generic_handler("turnline.v1.ChatService", methods)]
-    )
-    port = serving.add_insecure_port("127.0.0.1:0")
-    await serving.start()
-    retry = RetryPolicy(max_tries=3, backoff=0.01)
-    try:
-        async with AsyncClient(f"127.0.0.1:{port}", timeout=LONG, retry=retry) as client:
-            yield client
-    finally:
-        await serving.stop(None)
-
-
 async def streamed(*said: bytes) -> list[StreamItem]:
-    async with client_of(Server(said)) as client:
+    async with client_of(OwnServer(lambda _: said)) as client:
         return [item async for item in client.stream("x", session_id="s")]
 
 
@@ -69,7 +32,7 @@ async def test_kinds_of_items_that_are_newer_are_skipped() -> None:
 
 
 async def test_a_stream_that_ends_before_its_turn_is_asked_for_again_and_then_unavailable() -> None:
-    server = Server([])
+    server = OwnServer(lambda _: [])
     async with client_of(server) as client:
         with pytest.raises(TurnlineError) as gone:
             await anext(client.stream("x", session_id="s"))
@@ -79,7 +42,8 @@ async def test_a_stream_that_ends_before_its_turn_is_asked_for_again_and_then_un
 
 async def test_a_failed_turns_stream_is_read_once_whatever_its_failure_says_of_retries() -> None:
     failure = Failure(code="of_tomorrow", message="no", retry=RETRY_HINT_AFTER)
-    server = Server([StreamChatResponse(end=TurnEnd(failure=failure)).SerializeToString()])
+    end = StreamChatResponse(end=TurnEnd(failure=failure)).SerializeToString()
+    server = OwnServer(lambda _: [end])
     async with client_of(server) as client:
         with pytest.raises(TurnlineError) as failed:
             await anext(client.stream("x", session_id="s"))

@@ -51,7 +51,11 @@ class Client:
                 allow_plaintext_token=allow_plaintext_token,
             )
 
-        self._client = self._runner.run(made())
+        try:
+            self._client = self._runner.run(made())
+        except BaseException:
+            self._runner.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
