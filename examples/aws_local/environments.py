@@ -76,7 +76,7 @@ def environments(
     answers = {**common, **output_url, **takes_output, **connections, **pushes}
     return Environments(
         request_handler=admits,
-        ws_connection_handler=admits,
+        ws_connection_handler={**admits, **pushes},
         agent_runner={**common, **input_url, **output_url, **takes_input},
         response_handler=answers,
         io_handler={**admits, **answers},
@@ -93,6 +93,8 @@ def on_this_machine(emulators: Emulators) -> dict[str, str]:
         "AK_EXECUTION__QUEUES__SQS__ENDPOINT_URL": emulators.sqs_url,
         "AK_EXECUTION__RESPONSE_STORE__DYNAMODB__ENDPOINT_URL": emulators.dynamodb_url,
         "AK_SESSION__DYNAMODB__ENDPOINT_URL": emulators.dynamodb_url,
+        # No functions API is here: what is held comes with a socket's first frame.
+        "AWS_ENDPOINT_URL_LAMBDA": "http://127.0.0.1:1",
     }
 
 

@@ -29,9 +29,25 @@ locals {
     condition = {}
   }]
 
+  # By its name: the function itself waits for its role.
+  self = replace(
+    aws_cloudwatch_log_group.this.arn,
+    "/^(arn:[^:]+):logs:([^:]+:[^:]+):.*$/",
+    "$1:lambda:$2:function:${var.name}",
+  )
+
+  call_itself = !var.calls_itself ? [] : [{
+    sid       = "CallItself"
+    actions   = ["lambda:InvokeFunction"]
+    resources = [local.self, "${local.self}:*"]
+    condition = {}
+  }]
+
+  statements = concat(var.statements, local.log, local.trace, local.attach, local.call_itself)
+
   policy = jsonencode({
     Version = "2012-10-17"
-    Statement = [for statement in concat(var.statements, local.log, local.trace, local.attach) : merge(
+    Statement = [for statement in local.statements : merge(
       {
         Sid      = statement.sid
         Effect   = "Allow"
@@ -73,7 +89,7 @@ resource "aws_iam_role_policy" "this" {
 }
 
 resource "aws_lambda_function" "this" {
-  #checkov:skip=CKV_AWS_116:Invoked by an event source mapping, whose queue has dead letters, or while somebody waits.
+  #checkov:skip=CKV_AWS_116:Invoked by an event source mapping, whose queue has dead letters, while somebody waits, or by itself for what stays in its store.
   #checkov:skip=CKV_AWS_272:Signing is the choice of whoever builds the package.
   function_name = var.name
   description   = var.description

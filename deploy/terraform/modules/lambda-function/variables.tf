@@ -123,3 +123,10 @@ variable "tags" {
   type        = map(string)
   default     = {}
 }
+
+variable "calls_itself" {
+  description = "Whether the function may invoke itself, asynchronously."
+  type        = bool
+  default     = false
+  nullable    = false
+}

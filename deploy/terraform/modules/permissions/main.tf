@@ -71,7 +71,7 @@ locals {
     resources = [table, "${table}/index/connection_id-index"]
   }]
 
-  # Only what brings answers back may write to clients.
+  # Only what brings answers back, or what was held, may write to clients.
   pushes = [for stage in var.arns.execute_api[*] : {
     sid       = "Push"
     actions   = ["execute-api:ManageConnections"]

@@ -24,8 +24,8 @@ output "io_handler" {
 }
 
 output "ws_connection_handler" {
-  description = "Statements of what keeps the connections table and takes the sockets' frames."
-  value       = concat(local.sends.input, local.responses, local.sessions, local.connections, local.keys)
+  description = "Statements of what keeps the connections table, takes the sockets' frames and sends them what was held."
+  value       = concat(local.sends.input, local.responses, local.sessions, local.connections, local.pushes, local.keys)
 }
 
 output "direct" {

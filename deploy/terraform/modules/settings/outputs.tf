@@ -54,11 +54,18 @@ output "io_handler" {
 
 output "ws_connection_handler" {
   description = "Variables of what keeps the connections table (Lambda)."
-  value       = merge(local.common, local.input_url, local.responses, local.sessions, local.connections)
+  value = merge(
+    local.common, local.input_url, local.responses, local.sessions, local.connections, local.pushes,
+  )
 
   precondition {
     condition     = !local.uses_websocket || var.tables.connections != null
     error_message = "stream and async need tables.connections."
+  }
+
+  precondition {
+    condition     = !local.uses_websocket || var.websocket.endpoint_url != null
+    error_message = "stream and async need websocket.endpoint_url."
   }
 }
 

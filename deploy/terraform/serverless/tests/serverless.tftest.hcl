@@ -1,6 +1,12 @@
 # With the provider's schema and Terraform's own mocks: nothing is called.
 
 mock_provider "aws" {
+  mock_resource "aws_cloudwatch_log_group" {
+    defaults = {
+      arn = "arn:aws:logs:eu-west-1:123456789012:log-group:/aws/lambda/x"
+    }
+  }
+
   mock_resource "aws_apigatewayv2_api" {
     defaults = {
       api_endpoint  = "wss://abc.execute-api.eu-west-1.amazonaws.com"
@@ -77,6 +83,20 @@ run "websocket" {
   assert {
     condition     = strcontains(output.policies.response_handler, "arn:aws:execute-api:eu-west-1:123456789012:abc/live/*/@connections/*")
     error_message = "The responder may not post, or may post everywhere."
+  }
+
+  assert {
+    condition = (
+      output.environments.ws_connection_handler["AK_WEBSOCKET_API__ENDPOINT_URL"] == output.environments.response_handler["AK_WEBSOCKET_API__ENDPOINT_URL"]
+      && strcontains(output.policies.ws_connection_handler, "arn:aws:execute-api:eu-west-1:123456789012:abc/live/*/@connections/*")
+      && strcontains(output.policies.ws_connection_handler, "\"arn:aws:lambda:eu-west-1:123456789012:function:chat-ws-connection-handler\"")
+    )
+    error_message = "What is held could not be brought to a socket that came."
+  }
+
+  assert {
+    condition     = !strcontains(output.policies.response_handler, "lambda:InvokeFunction")
+    error_message = "A function may call itself that never does."
   }
 }
 

@@ -16,18 +16,18 @@ run "only_what_brings_answers_may_write_to_clients" {
 
   assert {
     condition = alltrue([
-      for statements in [output.request_handler, output.agent_runner, output.ws_connection_handler] :
+      for statements in [output.request_handler, output.agent_runner] :
       !contains(flatten([for statement in statements : statement.actions]), "execute-api:ManageConnections")
     ])
-    error_message = "Somebody else than the responder may write to clients."
+    error_message = "Somebody may write to clients who has nothing for them."
   }
 
   assert {
     condition = alltrue([
-      for statements in [output.response_handler, output.io_handler, output.direct] :
+      for statements in [output.response_handler, output.io_handler, output.ws_connection_handler, output.direct] :
       contains(flatten([for statement in statements : statement.actions]), "execute-api:ManageConnections")
     ])
-    error_message = "The responder may not write to clients."
+    error_message = "Answers, or what was held, cannot be written to clients."
   }
 }
 

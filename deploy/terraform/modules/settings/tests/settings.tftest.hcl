@@ -94,8 +94,8 @@ run "a_websocket_installation_knows_where_to_post" {
   }
 
   assert {
-    condition     = !contains(keys(output.ws_connection_handler), "AK_WEBSOCKET_API__ENDPOINT_URL")
-    error_message = "Only the responder posts to connections."
+    condition     = output.ws_connection_handler["AK_WEBSOCKET_API__ENDPOINT_URL"] == output.response_handler["AK_WEBSOCKET_API__ENDPOINT_URL"]
+    error_message = "What was held would be posted elsewhere than answers are."
   }
 }
 

@@ -14,6 +14,7 @@ module "function" {
   timeout                  = var.timeout
   environment              = merge(var.environment, var.handler_environment)
   statements               = var.statements
+  calls_itself             = true
   network                  = var.network
   log_retention_days       = var.log_retention_days
   kms_key_arn              = var.kms_key_arn
