@@ -18,6 +18,7 @@ class Directives:
         sleep: seconds before the first piece.
         hold: path of a file; nothing is said before it exists.  Empty: nothing is waited for.
         chunks: pieces of text.
+        until: path of a file; pieces go on, beyond `chunks`, until it exists.  Empty: they do not.
         gap: seconds after each piece.
         raises: that many first attempts raise, after their pieces.
         fatal: the agent refuses, after its pieces.
@@ -29,6 +30,7 @@ class Directives:
     sleep: float = 0.0
     hold: str = ""
     chunks: int = 1
+    until: str = ""
     gap: float = 0.0
     raises: int = 0
     fatal: bool = False

@@ -75,7 +75,7 @@ async def suffer(
         await work.read_all_again()
         if layout.push:
             await _note_pushes(pusher, work)
-        await _note_the_rest(installed, work)
+        await note_the_rest(installed, work)
     return work.history, befalling
 
 
@@ -145,8 +145,8 @@ async def _befall(installed: Topology, mishap: Mishap) -> None:
     await mishaps.befall(installed, mishap)
 
 
-async def _note_the_rest(installed: Topology, work: workload.Workload) -> None:
-    """Note what sessions hold, and what agents and runners wrote down."""
+async def note_the_rest(installed: Topology, work: workload.Workload) -> None:
+    """Note what sessions and queues hold, and what agents and runners wrote down."""
     history = work.history
     for session_id, key in work.sessions.items():
         session = await installed.session(key)

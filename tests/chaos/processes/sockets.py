@@ -72,6 +72,7 @@ class SocketClient:
         urls: the gateways that are up now (ws://...).
         connections: every frame of every connection, in the order read, those of the user's other
             clients included.
+        closed_with: the codes of those that the other side closed, in order.
         budget: seconds one turn may take, connecting included.
     """
 
@@ -80,6 +81,7 @@ class SocketClient:
     rng: random.Random = field(default_factory=random.Random)
     budget: float = SOCKET_SECONDS
     connections: list[list[JsonFrame]] = field(default_factory=list)
+    closed_with: list[int] = field(default_factory=list)
     _socket: ClientConnection | None = None
 
     async def close(self) -> None:
@@ -148,6 +150,8 @@ class SocketClient:
         except BaseException:
             socket, self._socket = self._socket, None
             if socket is not None:
+                if socket.close_code is not None:
+                    self.closed_with.append(socket.close_code)
                 socket.transport.abort()
             raise
 

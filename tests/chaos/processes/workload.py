@@ -133,6 +133,7 @@ class Workload:
         sessions: keys, by session id.
         requests: users, by request id.
         connections: frames of each user's sockets.
+        clients: who holds a socket, or will, by session id.
     """
 
     rest_urls: Urls
@@ -142,6 +143,7 @@ class Workload:
     sessions: dict[str, SessionKey] = field(default_factory=dict)
     requests: dict[str, str] = field(default_factory=dict)
     connections: dict[str, list[list[JsonFrame]]] = field(default_factory=dict)
+    clients: dict[str, SocketClient] = field(default_factory=dict)
 
     async def play(self, plans: list[Plan]) -> None:
         """Play all plans at once; returns when every caller was answered or gave up."""
@@ -163,6 +165,7 @@ class Workload:
     async def _session(self, plan: Plan) -> None:
         rest = self._rest(plan.user)
         socket = SocketClient(self.socket_urls, plan.user, random.Random(self.rng.random()))
+        self.clients[plan.session] = socket
         try:
             async with asyncio.TaskGroup() as beside:
                 for asked in plan.turns:

@@ -13,7 +13,15 @@ import pytest_asyncio
 
 from contract.services.clients import Client
 from contract.services.installation import Installation, installation
-from contract.services.packages import ROOT, Build, Packed, Released, Service, last_release
+from contract.services.packages import (
+    PIPELINE,
+    ROOT,
+    Build,
+    Packed,
+    Released,
+    Service,
+    last_release,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -58,21 +66,21 @@ async def alone_among(
     installed: Installation, service: Service, build: Build, others: Build
 ) -> None:
     """Let all services be of one build, then replace one, and ask in every mode."""
-    await installed.arrange(dict.fromkeys(Service, others))
+    await installed.arrange(dict.fromkeys(PIPELINE, others))
     await replaced_under_load(installed, service, build)
     async with asyncio.TaskGroup() as tasks:
         for _ in range(AT_ONCE):
             tasks.create_task(Client(installed).asks_in_every_mode())
 
 
-@pytest.mark.parametrize("service", Service)
+@pytest.mark.parametrize("service", PIPELINE)
 async def test_a_service_that_is_upgraded_first_serves_among_the_last_release(
     installed: Installation, old: Build, service: Service
 ) -> None:
     await alone_among(installed, service, NEW, others=old)
 
 
-@pytest.mark.parametrize("service", Service)
+@pytest.mark.parametrize("service", PIPELINE)
 async def test_a_service_that_is_left_behind_serves_among_this_version(
     installed: Installation, old: Build, service: Service
 ) -> None:

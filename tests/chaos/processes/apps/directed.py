@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from itertools import count
 from pathlib import Path
 
 from chaos.processes import agent_log
@@ -19,7 +20,9 @@ async def directed(turn: Turn) -> AsyncIterator[str]:
     await asyncio.sleep(asked.sleep)
     while asked.hold and not Path(asked.hold).exists():  # noqa: ASYNC110, ASYNC240 - another's file
         await asyncio.sleep(LOOK_SECONDS)
-    for index in range(asked.chunks):
+    for index in count():
+        if index >= asked.chunks and _is_time(asked):
+            break
         if index == asked.chunks // 2 and _crashes(asked):
             os._exit(CRASH_CODE)
         # Of each attempt its own text, so that pieces of two cannot pass for one.
@@ -41,6 +44,10 @@ def _note(what: str, turn: Turn) -> None:
         request=turn.request_id,
         attempt=turn.attempt,
     )
+
+
+def _is_time(asked: Directives) -> bool:
+    return not asked.until or Path(asked.until).exists()
 
 
 def _crashes(asked: Directives) -> bool:
