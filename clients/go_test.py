@@ -35,5 +35,5 @@ async def test_the_packed_client_passes_its_tests_in_a_module_of_its_own(tmp_pat
     project = consumer(tmp_path, build_go.package(tmp_path / "proxy"))
 
     async with rig(tmp_path) as environment:
-        command = ["go", "test", "-v", "-count=1", "-vet=off", "./..."]
+        command = ["go", "test", "-v", "-count=1", "./..."]
         await run_tests(command, project, environment, passed="^--- PASS: ")

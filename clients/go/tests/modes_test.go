@@ -37,11 +37,12 @@ func TestATurnThatIsNamedIsRunOnce(t *testing.T) {
 
 func TestASubmittedTurnIsPendingUntilItHasAnEnd(t *testing.T) {
 	client, gate := open(t), newGate(t)
-	id, err := client.Submit(soon(t), turn(t, "hold", string(gate)))
-	if err != nil {
-		t.Fatal(err)
+	submitted, err := client.Submit(soon(t), turn(t, "hold", string(gate)))
+	if err != nil || submitted.GetKnown() || submitted.GetSessionId() != t.Name() {
+		t.Fatal(submitted, err)
 	}
 
+	id := submitted.GetRequestId()
 	if pending, err := client.Reply(soon(t), id, 0); pending != nil || err != nil {
 		t.Fatal(pending, err)
 	}

@@ -79,6 +79,13 @@ func (f failing) StreamChat(
 // serving starts a server of a test's own and gives a client of it.
 func serving(t *testing.T, service turnlinev1.ChatServiceServer) *turnline.Client {
 	t.Helper()
+	return servingFor(t, service, turnline.Options{})
+}
+
+func servingFor(
+	t *testing.T, service turnlinev1.ChatServiceServer, options turnline.Options,
+) *turnline.Client {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +94,7 @@ func serving(t *testing.T, service turnlinev1.ChatServiceServer) *turnline.Clien
 	turnlinev1.RegisterChatServiceServer(server, service)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
-	return client(t, listener.Addr().String(), turnline.Options{})
+	return client(t, listener.Addr().String(), options)
 }
 
 func TestWhatANewerServerSaysIsSkippedOrHandedOn(t *testing.T) {

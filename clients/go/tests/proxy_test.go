@@ -16,6 +16,8 @@ type proxy struct {
 	sockets  map[net.Conn]struct{}
 	refusing bool
 	taken    int
+	// refused has something once a connection was refused.
+	refused chan struct{}
 }
 
 func newProxy(t *testing.T, target string) *proxy {
@@ -24,7 +26,10 @@ func newProxy(t *testing.T, target string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := &proxy{listener: listener, target: target, sockets: map[net.Conn]struct{}{}}
+	made := &proxy{
+		listener: listener, target: target,
+		sockets: map[net.Conn]struct{}{}, refused: make(chan struct{}, 1),
+	}
 	go made.serve()
 	t.Cleanup(func() {
 		_ = listener.Close()
@@ -89,6 +94,10 @@ func (p *proxy) keep(sockets ...net.Conn) bool {
 	defer p.mutex.Unlock()
 	p.taken++
 	if p.refusing {
+		select {
+		case p.refused <- struct{}{}:
+		default:
+		}
 		return false
 	}
 	for _, socket := range sockets {

@@ -6,9 +6,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,7 +19,7 @@ import (
 )
 
 // within bounds a test's wait for something that should come soon.
-const within = 30 * time.Second
+const within = 60 * time.Second
 
 var ofOneTry = turnline.Options{MaxTries: 1}
 
@@ -49,15 +51,25 @@ func open(t *testing.T) *turnline.Client {
 // strict is a client of the server with TLS and tokens.
 func strict(t *testing.T, token string, maxTries int) *turnline.Client {
 	t.Helper()
+	if token == "" {
+		return strictly(t, nil, maxTries)
+	}
+	return strictly(t, turnline.StaticToken(token), maxTries)
+}
+
+// strictly is the same with a token that is asked for before each try.
+func strictly(
+	t *testing.T, token func(context.Context) (string, error), maxTries int,
+) *turnline.Client {
+	t.Helper()
 	pem, err := os.ReadFile(env(t, "TURNLINE_STRICT_CA"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	trusted := x509.NewCertPool()
 	trusted.AppendCertsFromPEM(pem)
-	options := turnline.Options{TLS: &tls.Config{RootCAs: trusted}, MaxTries: maxTries}
-	if token != "" {
-		options.Token = turnline.StaticToken(token)
+	options := turnline.Options{
+		TLS: &tls.Config{RootCAs: trusted}, Token: token, MaxTries: maxTries,
 	}
 	return client(t, env(t, "TURNLINE_STRICT"), options)
 }
@@ -92,11 +104,23 @@ func newGate(t *testing.T) gate {
 	return made
 }
 
+// step is the file that a step of the agent `steps` waits for.
+func (g gate) step(number int) gate {
+	return gate(fmt.Sprintf("%s.%d", g, number))
+}
+
 func (g gate) open(t *testing.T) {
 	t.Helper()
 	if err := os.WriteFile(string(g), nil, 0o600); err != nil {
-		t.Fatal(err)
+		// Not Fatal: others than the test's own goroutine open gates too.
+		t.Error(err)
 	}
+}
+
+// answer is what a call gave that another goroutine made.
+type answer struct {
+	end *turnlinev1.TurnEnd
+	err error
 }
 
 // refused is the error of a call, which must be one of the client's.
@@ -117,8 +141,18 @@ func admitted(t *testing.T, client *turnline.Client, requestID string) {
 		if _, err := client.Reply(ctx, requestID, 0); err == nil {
 			return
 		}
+		time.Sleep(20 * time.Millisecond)
 	}
 	t.Fatalf("%s was not admitted", requestID)
+}
+
+// counted is a token, and a counter of the tries it was asked for.
+func counted(token string, then func(tries int32)) func(context.Context) (string, error) {
+	var tries atomic.Int32
+	return func(context.Context) (string, error) {
+		then(tries.Add(1))
+		return token, nil
+	}
 }
 
 // admittedByStream asks for a turn's stream and leaves as soon as the turn is on its way.
