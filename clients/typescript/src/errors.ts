@@ -77,8 +77,10 @@ export function ofThrown(thrown: unknown, requestId: string, left: boolean): Tur
   if (failure) return ofFailure(failure, 0, requestId, error);
   const code = left && error.code !== Code.DeadlineExceeded ? Code.Canceled : error.code;
   const retryable = !left && BROKEN.includes(error.code);
+  // A status that a server sent has no cause; what a cut connection ends with is Node's own affair.
+  const cut = retryable && (error.code === Code.Canceled || error.cause !== undefined);
   return new TurnlineError({
-    code: retryable ? "unavailable" : named(code),
+    code: cut ? "unavailable" : named(code),
     message: error.rawMessage,
     retryable,
     requestId,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inspect } from "node:util";
-import { GAP } from "@turnline/client";
+import { STREAM_GAP } from "@turnline/client";
 import { Proxy } from "./proxy.js";
 import {
   admitted,
@@ -48,7 +48,7 @@ test("a token that cannot be had is the error's cause", async () => {
 });
 
 test("another user's turn is not found", async () => {
-  const requestId = await strict(TOKEN).submit(turn("echo", "hi"), SOON);
+  const { requestId } = await strict(TOKEN).submit(turn("echo", "hi"), SOON);
 
   const other = strict({ token: env("TURNLINE_OTHER_TOKEN") });
   assert.equal((await refused(other.reply(requestId, SOON))).code, "not_found");
@@ -101,23 +101,16 @@ test("a full session says when to come back, and is tried again", async () => {
   assert.deepEqual([failed.code, failed.retryable], ["session_queue_full", true]);
   assert.ok(failed.retryAfterMs > 0);
 
+  let tries = 0;
+  const token = () => {
+    // Asked for a token once more, it was refused before.
+    if (++tries === 2) gate.open();
+    return TOKEN.token;
+  };
   const began = performance.now();
-  setTimeout(() => gate.open(), failed.retryAfterMs / 2);
-  await strict({ ...TOKEN, maxTries: 10 }).submit(held, SOON);
+  await strict({ token, maxTries: 1000 }).submit(held, SOON);
   // A timer may be early by a millisecond.
   assert.ok(performance.now() - began >= failed.retryAfterMs - 2);
-});
-
-test("a pause behind the deadline is not waited for", async () => {
-  const [gate, asking] = [new Gate(), strict(TOKEN)];
-  const held = turn("hold", gate.path);
-  await asking.submit(held, SOON);
-  await asking.submit(held, SOON);
-
-  const began = performance.now();
-  const failed = await refused(asking.submit(held, { timeoutMs: 500 }));
-  assert.equal(failed.code, "session_queue_full");
-  assert.ok(performance.now() - began < 500);
 });
 
 test("an agent that fails is an error in every mode", async () => {
@@ -142,11 +135,13 @@ test("an agent's refusal has its words", async () => {
 
 test("a caller's deadline ends its wait and not its turn", async () => {
   const [asking, gate] = [open(), new Gate()];
-  const failed = await refused(asking.chat(turn("hold", gate.path), { timeoutMs: 500 }));
+  const held = turn("hold", gate.path, { requestId: "outlives its caller" });
+  await asking.submit(held, SOON);
+  const failed = await refused(asking.chat(held, { timeoutMs: 500 }));
   assert.equal(failed.code, "deadline_exceeded");
 
   gate.open();
-  const end = await asking.reply(failed.requestId, { ...SOON, waitMs: 30_000 });
+  const end = await asking.reply(failed.requestId, { ...SOON, waitMs: 60_000 });
   assert.equal(resultOf(end), "holding done");
 });
 
@@ -184,10 +179,10 @@ test("a turn past its deadline is cut off", async () => {
 test("chunks that are no longer kept are an error, and the reply is whole", async () => {
   const [asking, words] = [strict(TOKEN), "word ".repeat(500)];
   const requestId = await admittedByStream(asking, turn("echo", words));
-  assert.equal(resultOf(await asking.reply(requestId, { ...SOON, waitMs: 30_000 })), words);
+  assert.equal(resultOf(await asking.reply(requestId, { ...SOON, waitMs: 60_000 })), words);
 
   const failed = await refused(new Seen().read(asking.resume(requestId, undefined, SOON)));
-  assert.deepEqual([failed.code, failed.requestId], [GAP, requestId]);
+  assert.deepEqual([failed.code, failed.requestId], [STREAM_GAP, requestId]);
 });
 
 test("a server that is not there is unavailable", async () => {

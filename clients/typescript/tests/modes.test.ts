@@ -22,11 +22,13 @@ test("a turn that is named is run once", async () => {
 
 test("a submitted turn is pending until it has an end", async () => {
   const [client, gate] = [open(), new Gate()];
-  const requestId = await client.submit(turn("hold", gate.path), SOON);
+  const held = turn("hold", gate.path);
+  const { requestId, ...admitted } = await client.submit(held, SOON);
+  assert.deepEqual(admitted, { kind: "admitted", sessionId: held.sessionId, known: false });
   assert.equal(await client.reply(requestId, SOON), undefined);
 
   gate.open();
-  const end = await client.reply(requestId, { ...SOON, waitMs: 30_000 });
+  const end = await client.reply(requestId, { ...SOON, waitMs: 60_000 });
   assert.equal(resultOf(end), "holding done");
 });
 
@@ -62,7 +64,7 @@ test("a reader who leaves does not end the turn", async () => {
   const requestId = await admittedByStream(client, turn("hold", gate.path));
 
   gate.open();
-  const end = await client.reply(requestId, { ...SOON, waitMs: 30_000 });
+  const end = await client.reply(requestId, { ...SOON, waitMs: 60_000 });
   assert.equal(resultOf(end), "holding done");
 });
 

@@ -1,28 +1,12 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer } from "node:http2";
-import type { AddressInfo } from "node:net";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
-import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
-import { connectNodeAdapter } from "@connectrpc/connect-node";
-import type { TurnlineClient } from "@turnline/client";
-import { ChatService, StreamChatResponseSchema } from "@turnline/client/turnline/v1/chat_service_pb";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { StreamChatResponseSchema } from "@turnline/client/turnline/v1/chat_service_pb";
 import { RetryHint } from "@turnline/client/turnline/v1/failure_pb";
-import { client, refused, Seen, SOON, turn } from "./rig.js";
-
-type Service = Partial<ServiceImpl<typeof ChatService>>;
-
-/** Starts a server of a test's own and gives a client of it. */
-async function serving(service: Service): Promise<TurnlineClient> {
-  const routes = connectNodeAdapter({ routes: (router) => router.service(ChatService, service) });
-  const server = createServer(routes);
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  after(() => server.close());
-  return client(`127.0.0.1:${(server.address() as AddressInfo).port}`);
-}
+import { type Service, serving } from "./own_server.js";
+import { refused, Seen, SOON, turn } from "./rig.js";
 
 // Newer than this client: the stream has an item of a kind, and an event of a type, that the
 // client does not know.

@@ -1,4 +1,4 @@
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { after } from "node:test";
 
@@ -8,6 +8,7 @@ export class Proxy {
   connections = 0;
   readonly #sockets = new Set<Socket>();
   readonly #server = createServer((near) => this.#serve(near));
+  readonly #refusals = new EventEmitter();
   #refusing = false;
 
   private constructor(readonly target: string) {}
@@ -38,6 +39,11 @@ export class Proxy {
     this.cut();
   }
 
+  /** Comes when a connection is refused. */
+  async refused(): Promise<void> {
+    await once(this.#refusals, "refused");
+  }
+
   heal(): void {
     this.#refusing = false;
   }
@@ -47,6 +53,7 @@ export class Proxy {
     near.on("error", () => {});
     if (this.#refusing) {
       near.resetAndDestroy();
+      this.#refusals.emit("refused");
       return;
     }
     const [host, port] = this.target.split(":");

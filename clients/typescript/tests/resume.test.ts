@@ -11,7 +11,6 @@ import {
   resultOf,
   Seen,
   SOON,
-  strict,
   turn,
 } from "./rig.js";
 
@@ -45,26 +44,28 @@ for (const how of ["reset", "end"] as const) {
 
 test("a stream waits for a server that is away for a while", async () => {
   const [proxy, gate] = [await Proxy.to(env("TURNLINE_OPEN")), new Gate()];
-  const events = client(proxy.address).stream(turn("hold", gate.path), SOON);
-  const all = await new Seen().read(events, (chunk) => {
+  const patient = client(proxy.address, { maxTries: 1000, backoffMs: 20 });
+  const all = await new Seen().read(patient.stream(turn("hold", gate.path), SOON), (chunk) => {
     if (chunk.text !== "holding ") return;
     proxy.refuse();
     gate.open();
-    setTimeout(() => proxy.heal(), 300);
+    void proxy.refused().then(() => proxy.heal());
   });
 
   assert.equal(all.text, "holding done");
 });
 
-test("a reader who is sent away for the silence comes back", async () => {
-  const gate = new Gate();
-  const asking = strict({ token: env("TURNLINE_TOKEN"), maxTries: 2 });
-  const events = asking.stream(turn("hold", gate.path), SOON);
+test("a stream goes on behind the last piece after each cut", async () => {
+  const [proxy, gate] = [await Proxy.to(env("TURNLINE_OPEN")), new Gate()];
+  const events = client(proxy.address).stream(turn("steps", gate.path), SOON);
   const all = await new Seen().read(events, (chunk) => {
-    if (chunk.text === "holding ") setTimeout(() => gate.open(), 3500);
+    // What comes next is not made before the cut, so it comes over another connection.
+    proxy.cut();
+    gate.openStep(Number(chunk.text) + 1);
   });
 
-  assert.equal(all.text, "holding done");
+  assert.deepEqual(all.kinds, ["admitted", "1 ", "2 ", "3 ", "4 ", "5 ", "end"]);
+  assert.ok(proxy.connections >= 5);
 });
 
 test("tries of a stream are bounded", async () => {

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import {
   type CallOptions,
   type Options,
@@ -14,7 +15,7 @@ import {
 } from "@turnline/client";
 
 /** Bounds a test's wait for something that should come soon. */
-export const SOON: CallOptions = { timeoutMs: 30_000 };
+export const SOON: CallOptions = { timeoutMs: 60_000 };
 
 export function env(name: string): string {
   const value = process.env[name];
@@ -57,6 +58,11 @@ export class Gate {
   open(): void {
     writeFileSync(this.path, "");
   }
+
+  /** Lets the agent `steps` go on to a step. */
+  openStep(step: number): void {
+    writeFileSync(`${this.path}.${step}`, "");
+  }
 }
 
 /** The error of a call, which must be one of the client's. */
@@ -79,6 +85,7 @@ export async function admitted(asking: TurnlineClient, requestId: string): Promi
     } catch (error) {
       assert.equal((error as TurnlineError).code, "not_found");
     }
+    await setTimeout(20);
   }
 }
 
