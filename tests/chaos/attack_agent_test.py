@@ -123,7 +123,7 @@ async def test_an_agent_left_behind_ends_once_it_has_said_what_it_had_to_say(
         reply = await rig.answer(await rig.submit("s1", "stubborn", budget=0.2))
 
         assert code_of(reply) == Code.TURN_DEADLINE_EXCEEDED
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(30):
             await stubborn_ended.wait()
 
 
@@ -198,7 +198,7 @@ async def test_no_pause_an_agent_asks_for_outlasts_its_turns_deadline(
         turn = await rig.submit("s1", "later", budget=0.3)
         following = await rig.submit("s1", "following")
 
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             reply = await rig.answer(turn)
             await rig.answer(following)
 

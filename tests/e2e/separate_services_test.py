@@ -139,7 +139,7 @@ async def _served(serve: Serve, process: Standalone) -> None:
 
 
 async def _ready(running: Running) -> None:
-    async with asyncio.timeout(10), httpx.AsyncClient(base_url=running.url) as client:
+    async with asyncio.timeout(30), httpx.AsyncClient(base_url=running.url) as client:
         while (await client.get("/ready")).status_code != 200:  # noqa: ASYNC110 - told when asked
             await asyncio.sleep(0.01)
 
@@ -158,7 +158,7 @@ async def installation() -> AsyncIterator[Installation]:
 
 
 async def hear(socket: ClientConnection) -> dict[str, Any]:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         frame: dict[str, Any] = json.loads(await socket.recv())
     return frame
 
@@ -250,7 +250,8 @@ async def test_the_push_endpoint_reaches_a_user_wherever_their_sockets_are() -> 
         ):
             await socket.send(json.dumps({"route": "none"}))
             await hear(socket)
-            body = {"user_id": "u", "messages": [{"n": 1}, {"n": 2}]}
+            notes = [{"push_id": "a"}, {"push_id": "b"}]
+            body = {"user_id": "u", "messages": notes}
             answer = await client.post("/internal/push/user", json=body)
             frames = [await hear(socket), await hear(socket)]
             nobody = await client.post(
@@ -259,7 +260,7 @@ async def test_the_push_endpoint_reaches_a_user_wherever_their_sockets_are() -> 
             metrics = (await client.get("/metrics")).text
 
     assert answer.json() == {"status": "SUCCESS", "reached": 1, "held": False}
-    assert frames == [{"n": 1}, {"n": 2}]
+    assert frames == notes
     assert nobody.json() == {"status": "SUCCESS", "reached": 0, "held": True}
     assert 'turnline_frames_pushed_total{result="held"} 1.0' in metrics
 

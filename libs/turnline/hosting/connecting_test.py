@@ -60,7 +60,7 @@ async def test_a_process_told_to_stop_waits_no_longer() -> None:
             pytest.fail("there is nothing to work with")
 
     with pytest.raises(ExceptionGroup) as raised:
-        async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
             tasks.create_task(start())
             stop.set()
     assert raised.group_contains(DrainingError)

@@ -38,7 +38,7 @@ class Renewals:
 
     async def wait(self, count: int) -> None:
         for _ in range(count):
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 await self.renewed.acquire()
 
 

@@ -105,7 +105,7 @@ async def test_pods_are_pushed_to_at_once() -> None:
     rig.pods.slow = {"pod-a"}
     await rig.open("c1", pod="pod-a")
     await rig.open("c2", pod="pod-b")
-    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
         pushing = tasks.create_task(rig.push.push("u", FRAMES))
         assert await rig.pods.took.get() == "c2"
         assert not pushing.done()

@@ -107,7 +107,7 @@ async def test_a_sync_handler_that_hangs_costs_its_caller_only_the_time_of_a_rou
     release = threading.Event()
     try:
         with captured_logs(), pytest.raises(InternalError):
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 await call(lambda _: {"late": release.wait(30)}, timeout=0.05)
     finally:
         release.set()

@@ -62,7 +62,7 @@ async def test_without_a_good_token_there_is_no_connection(token: str, reason: s
 
 async def test_a_client_learns_that_it_is_connected_before_any_frame() -> None:
     async with served(over="grpc") as rig, rig.call() as talk:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await talk.call.initial_metadata()
         await rig.holds(1)
 
@@ -176,7 +176,7 @@ async def test_its_frames_are_counted_as_its_own() -> None:
 async def gone(rig: Served) -> None:
     """Wait until the gateway has let go of its connections, and see that nothing is left."""
     await rig.holds(0)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while await rig.backends.stores.connections.connections_of("u"):  # noqa: ASYNC110 - untold
             await asyncio.sleep(0.005)
 
@@ -204,7 +204,7 @@ async def test_a_client_that_goes_ends_what_its_frames_began() -> None:
         async with rig.call() as talk:
             await talk.say(route="slow")
             await opened(talk)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await ended.wait()
         await gone(rig)
 

@@ -149,7 +149,7 @@ async def test_a_fault_of_the_sender_closes_the_socket_before_its_group_ends() -
 async def test_a_write_in_progress_ends_when_the_client_has_left() -> None:
     client = Client()
     client.reading.clear()
-    async with asyncio.timeout(5), connected(client) as socket:
+    async with asyncio.timeout(30), connected(client) as socket:
         socket.push([chunk(0)])
         await asyncio.sleep(0)
         socket.gone()
@@ -182,7 +182,7 @@ async def test_drained_returns_when_everything_was_written() -> None:
 async def test_drained_returns_when_the_socket_is_shut_meanwhile() -> None:
     client = Client()
     client.reading.clear()
-    async with asyncio.timeout(5), connected(client) as socket, asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(30), connected(client) as socket, asyncio.TaskGroup() as tasks:
         socket.push([chunk(0)])
         tasks.create_task(socket.drained())
         await asyncio.sleep(0)

@@ -348,7 +348,7 @@ async def test_a_running_push_ends_before_the_process_does() -> None:
         endpoint.store.may_answer.set()
 
         assert (await call).held
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await endpoint.ended.wait()
     code, _, status = late
     assert code is grpc.StatusCode.UNAVAILABLE
@@ -372,7 +372,7 @@ async def test_a_push_that_outlasts_the_grace_is_told_to_come_back() -> None:
         endpoint.lifecycle.drain()
         code, _, status = await refusal(call)
 
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await endpoint.ended.wait()
     info = detail(status, ErrorInfo)
     assert code is grpc.StatusCode.UNAVAILABLE
@@ -384,7 +384,7 @@ async def test_watchers_of_the_health_do_not_hold_up_the_end() -> None:
     async with served(grace=15.0) as endpoint:
         await draining(endpoint)
 
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await endpoint.ended.wait()
 
 

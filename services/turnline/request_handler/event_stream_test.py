@@ -140,7 +140,7 @@ async def reading(
         gaps=(metrics or Metrics(process=False)).counter(names.STREAM_GAPS_TOTAL),
         fails_as_status=fails_as_status,
     )
-    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
         tasks.create_task(stream({"type": "http", "method": "POST"}, receive, send))
         await reader.clock.run_ready()
         yield reader

@@ -36,7 +36,7 @@ async def driven(answer: Answer, *, wants_events: bool = True) -> tuple[AgentRun
     """Run an agent to its end and read all it says."""
     said: list[str] = []
     async with (
-        asyncio.timeout(5),
+        asyncio.timeout(30),
         running(PortAgent(answer), a_turn(), wants_events=wants_events) as run,
     ):
         async for batch in run.batches():
@@ -165,7 +165,7 @@ async def test_what_is_said_in_a_quick_row_travels_together_and_the_end_waits_fo
         yield Reply(text="abcd")
 
     batches: list[list[str]] = []
-    async with asyncio.timeout(5), running(PortAgent(answer), a_turn(), wants_events=True) as run:
+    async with asyncio.timeout(30), running(PortAgent(answer), a_turn(), wants_events=True) as run:
         async for batch in run.batches():
             batches.append([one.content for one in batch])
             first_was_read.set()

@@ -129,7 +129,7 @@ class Rig:
 async def a_rig() -> AsyncIterator[Rig]:
     rig = Rig()
     rig.output.open()
-    async with asyncio.timeout(10), rig.transport, alongside(rig.keeper.run):
+    async with asyncio.timeout(30), rig.transport, alongside(rig.keeper.run):
         yield rig
 
 

@@ -72,7 +72,7 @@ async def test_a_full_queue_is_waited_for() -> None:
     async with a_transport(InMemoryOptions(max_messages=1)) as transport:
         publisher = Publisher(transport.output, Patience(backoff=QUICK))
         await publisher.outcome(REQUEST, outcome("first"))
-        async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
             second = replace(REQUEST, request_id="q")
             publishing = tasks.create_task(publisher.outcome(second, outcome("second")))
             await asyncio.sleep(0)

@@ -78,7 +78,7 @@ async def test_a_reader_of_a_finished_turn_that_expires_just_ends(
         items = store.stream(TURN, after=_large(0, 0).position)
         first = await anext(items)
         await commands.call("DEL", "b:{r1}:reply", "b:{r1}:chunks")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             rest = [item async for item in items]
 
     assert isinstance(first, Chunk)

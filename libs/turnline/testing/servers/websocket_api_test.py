@@ -178,7 +178,7 @@ async def test_nothing_can_be_posted_while_a_socket_connects() -> None:
         httpx.AsyncClient() as http,
     ):
         opening = tasks.create_task(connect(f"{api.url}?token=ann").__aenter__())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not function.events:  # noqa: ASYNC110 - another task
                 await asyncio.sleep(0.01)
         early = await http.post(f"{api.endpoint_url}/@connections/{name_of(function)}")
@@ -204,7 +204,7 @@ async def test_frames_are_worked_on_side_by_side() -> None:
     function.message = held = asyncio.Event()
     async with opened(function) as (_, client):
         await client.send("first")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while len(function.events) < 2:  # noqa: ASYNC110 - another task
                 await asyncio.sleep(0.01)
         function.message = {"statusCode": 200, "body": "second"}
@@ -256,7 +256,7 @@ async def test_a_vpc_link_posts_what_containers_are_told() -> None:
             async with connect(f"{api.url}?token=ann&other=1") as client:
                 await client.send('{"route": "chat"}')
                 answered = json.loads(await client.recv())
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 while len(seen) < 3:  # noqa: ASYNC110 - another task
                     await asyncio.sleep(0.01)
         stop.set()

@@ -132,7 +132,7 @@ async def test_a_lease_that_ran_out_while_it_was_left_is_over() -> None:
 async def test_it_lives_in_real_time_too() -> None:
     options = InMemoryOptions(ack_wait=0.05)
     async with (
-        asyncio.timeout(10),
+        asyncio.timeout(30),
         InMemoryTransport(options, SystemClock()) as transport,
         transport.input.consumer() as consumer,
     ):

@@ -18,7 +18,7 @@ from turnline.transport.kafka.provisioner import KafkaProvisioner
 
 async def _settled(provisioner: KafkaProvisioner, left: int = 0) -> None:
     """Return when the brokers know of what was done; the controller knew before them."""
-    async with asyncio.timeout(10.0):
+    async with asyncio.timeout(30):
         while len(await provisioner.plan()) > left:  # noqa: ASYNC110 - another process
             await asyncio.sleep(0.05)
 

@@ -33,7 +33,7 @@ async def api(server: NatsServer) -> AsyncIterator[JetStream]:
 
 async def take(transport: NatsTransport, count: int) -> list[str]:
     found = []
-    async with transport.input.consumer() as reader, asyncio.timeout(10.0):
+    async with transport.input.consumer() as reader, asyncio.timeout(30):
         for _ in range(count):
             delivery = await reader.receive()
             found.append(delivery.envelope.request_id)
@@ -45,7 +45,7 @@ async def test_a_plain_json_body_is_a_request(transport: NatsTransport, api: Jet
     body = {"request_id": "r", "session_id": "s", "prompt": "hello", "user_id": "u"}
     await api.place(f"{transport.input.options.prefix}.0.s", json.dumps(body).encode())
 
-    async with transport.input.consumer() as reader, asyncio.timeout(5.0):
+    async with transport.input.consumer() as reader, asyncio.timeout(30):
         envelope = (await reader.receive()).envelope
 
     assert (envelope.request_id, envelope.session_id, envelope.user_id) == ("r", "s", "u")
@@ -105,7 +105,7 @@ async def test_a_message_as_large_as_the_server_takes_is_kept_whole(
     await transport.input.send(request("other", "turn"))
 
     assert await take(transport, 1) == ["turn"]
-    async with asyncio.timeout(5.0):
+    async with asyncio.timeout(30):
         while not (letters := await transport.input.dead_letters.list()):
             await take_nothing(transport)
 
@@ -165,7 +165,7 @@ async def test_turns_parked_by_a_process_that_got_busy_go_to_another(server: Nat
         await first.ack()
         seen: list[Delivery] = []
         for _ in range(2):
-            async with asyncio.timeout(5.0):
+            async with asyncio.timeout(30):
                 seen.append(await idle_reader.receive())
             await seen[-1].ack()
     assert [(d.envelope.request_id, d.attempt) for d in seen] == [("second", 1), ("third", 1)]

@@ -44,7 +44,7 @@ async def test_one_turn_of_a_partition_is_out_at_a_time(options: NatsOptions) ->
     async with (
         NatsTransport(one, SystemClock()) as transport,
         transport.input.consumer() as reader,
-        asyncio.timeout(10.0),
+        asyncio.timeout(30),
     ):
         await transport.input.send(request("session-1", "first"))
         await transport.input.send(request("session-2", "second"))

@@ -61,7 +61,7 @@ async def works(options: NatsOptions) -> bool:
 
 
 async def fault_of(options: NatsOptions) -> str:
-    async with asyncio.timeout(10.0):
+    async with asyncio.timeout(30):
         with pytest.raises(ConfigurationError) as refusal:
             await works(options)
     (fault,) = refusal.value.faults
