@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
+import dev.turnline.client.Retry;
 import dev.turnline.client.StreamItem;
 import dev.turnline.client.StreamItem.Chunk;
 import dev.turnline.client.StreamItem.End;
@@ -17,60 +18,23 @@ import dev.turnline.client.TurnlineException;
 import dev.turnline.v1.ChatEvent;
 import dev.turnline.v1.Failure;
 import dev.turnline.v1.RetryHint;
-import dev.turnline.v1.StreamChatRequest;
 import dev.turnline.v1.StreamChatResponse;
 import dev.turnline.v1.TurnEnd;
-import io.grpc.Grpc;
-import io.grpc.InsecureServerCredentials;
-import io.grpc.MethodDescriptor;
-import io.grpc.Server;
-import io.grpc.ServerServiceDefinition;
-import io.grpc.protobuf.ProtoUtils;
-import io.grpc.stub.ServerCalls;
-import java.io.IOException;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /** Servers that say more than this client knows, or end a stream early. */
 class NewerServerTest {
-  private static final MethodDescriptor<StreamChatRequest, StreamChatResponse> METHOD =
-      MethodDescriptor.<StreamChatRequest, StreamChatResponse>newBuilder()
-          .setType(MethodDescriptor.MethodType.SERVER_STREAMING)
-          .setFullMethodName("turnline.v1.ChatService/StreamChat")
-          .setRequestMarshaller(ProtoUtils.marshaller(StreamChatRequest.getDefaultInstance()))
-          .setResponseMarshaller(ProtoUtils.marshaller(StreamChatResponse.getDefaultInstance()))
-          .build();
+  private int asked;
 
-  private final AtomicInteger asked = new AtomicInteger();
-  private Server server;
-
-  @AfterEach
-  void stop() {
-    server.shutdownNow();
-  }
-
-  private List<StreamItem> streamed(StreamChatResponse... said) throws IOException {
-    ServerServiceDefinition service =
-        ServerServiceDefinition.builder("turnline.v1.ChatService")
-            .addMethod(
-                METHOD,
-                ServerCalls.asyncServerStreamingCall(
-                    (request, answer) -> {
-                      asked.incrementAndGet();
-                      List.of(said).forEach(answer::onNext);
-                      answer.onCompleted();
-                    }))
-            .build();
-    server =
-        Grpc.newServerBuilderForPort(0, InsecureServerCredentials.create())
-            .addService(service)
-            .build()
-            .start();
-    String target = "127.0.0.1:" + server.getPort();
-    try (TurnlineClient client = TurnlineClient.builder(target).build()) {
-      return all(client.stream(Turn.of("s", "x")));
+  private List<StreamItem> streamed(StreamChatResponse... said) {
+    try (OwnServer server = new OwnServer(number -> List.of(said));
+        TurnlineClient client = server.client(Retry.DEFAULT)) {
+      try {
+        return all(client.stream(Turn.of("s", "x")));
+      } finally {
+        asked = server.asked();
+      }
     }
   }
 
@@ -86,7 +50,7 @@ class NewerServerTest {
           .build();
 
   @Test
-  void anEventTypeThatIsNewerIsGivenByItsName() throws IOException {
+  void anEventTypeThatIsNewerIsGivenByItsName() {
     ChatEvent.Builder named = ChatEvent.newBuilder().setTypeValue(999).setTypeName("hologram");
 
     List<StreamItem> items =
@@ -97,7 +61,7 @@ class NewerServerTest {
   }
 
   @Test
-  void kindsOfItemsThatAreNewerAreSkipped() throws IOException {
+  void kindsOfItemsThatAreNewerAreSkipped() {
     UnknownFieldSet.Field newer =
         UnknownFieldSet.Field.newBuilder().addLengthDelimited(ByteString.copyFromUtf8("new")).build();
     StreamChatResponse unknown =
@@ -116,7 +80,7 @@ class NewerServerTest {
     String code = Rig.refused(() -> streamed()).code();
 
     assertEquals("unavailable", code);
-    assertEquals(5, asked.get());
+    assertEquals(5, asked);
   }
 
   @Test
@@ -130,6 +94,6 @@ class NewerServerTest {
 
     assertEquals("of_tomorrow", error.code());
     assertTrue(error.retryable());
-    assertEquals(1, asked.get());
+    assertEquals(1, asked);
   }
 }
