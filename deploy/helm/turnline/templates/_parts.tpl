@@ -66,10 +66,12 @@ a part is described once.
 {{- define "turnline.drainSeconds" -}}
 {{- $execution := .root.Values.settings.execution -}}
 {{- if kindIs "invalid" .values.drainSeconds -}}
-{{- if eq .key "agentRunner" -}}
-{{- default (min (int64 (ceil (default 600 $execution.turn_timeout))) 3600) (get $execution "drain_grace") -}}
+{{- if hasKey $execution "drain_grace" -}}
+{{- $execution.drain_grace -}}
+{{- else if eq .key "agentRunner" -}}
+{{- min (int64 (ceil (default 600 $execution.turn_timeout))) 3600 -}}
 {{- else -}}
-{{- ternary $execution.drain_grace 25 (hasKey $execution "drain_grace") -}}
+25
 {{- end -}}
 {{- else -}}
 {{- .values.drainSeconds -}}
