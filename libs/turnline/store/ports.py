@@ -304,7 +304,8 @@ class ConnectionStore(Protocol):
 
     Mappings expire on their own unless refreshed, so a dead pod's sockets vanish.  Held frames
     are bounded per user (oldest give way) and kept for their TTL.  They are read first and dropped
-    once a socket has them, so that no crash in between loses one; it may be read twice.
+    once a socket has them, so that no crash in between loses one; what is read twice is known by
+    its turn or its `push_id`.
     """
 
     async def add(self, connection: Connection) -> None:

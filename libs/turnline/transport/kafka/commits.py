@@ -143,7 +143,8 @@ class Commits:
             self._refused(holding)
         else:
             # Its waiters go on waiting, each up to its own deadline.
-            self._dirty.setdefault(holding, []).extend(waiters)
+            waiting = [waiter for waiter in waiters if not waiter.done()]
+            self._dirty.setdefault(holding, []).extend(waiting)
             self._fly_later(asyncio.get_running_loop().time() + _AGAIN_SECONDS)
 
     def _is_refusal(self, error: KafkaError) -> bool:

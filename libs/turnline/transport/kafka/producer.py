@@ -54,7 +54,8 @@ class ConfirmedProducer:
 
     def __init__(self, config: dict[str, Any], *, delivery_timeout: float) -> None:
         self._config = config
-        self._limit = TimeLimit(delivery_timeout + _MARGIN_SECONDS)
+        self._seconds = delivery_timeout + _MARGIN_SECONDS
+        self._limit = TimeLimit(self._seconds)
         self._producer: Producer | None = None
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -64,6 +65,8 @@ class ConfirmedProducer:
     def open(self) -> None:
         """Start it; needs no broker."""
         self._loop = asyncio.get_running_loop()
+        # Its timer is one of this loop.
+        self._limit = TimeLimit(self._seconds)
         self._stop.clear()
         self._start()
 
