@@ -10,15 +10,16 @@ from turnline.aws.checks import is_direct, read_settings_for
 from turnline.config import Topology, load_settings
 
 
-@pytest.mark.parametrize(("stack", "service"), DIRECT_SERVICES)
+@pytest.mark.parametrize(("stack", "run", "service"), DIRECT_SERVICES)
 def test_one_service_is_there_and_it_starts_in_direct_mode(
     stack: str,
+    run: str,
     service: str,
     workspace: Workspace,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    services = workspace.test(stack).states[DIRECT]["outputs"]["environments"]["value"]
+    services = workspace.test(stack).states[run]["outputs"]["environments"]["value"]
     agents = AgentRegistry()
 
     @agent("echo", registry=agents)
@@ -28,18 +29,18 @@ def test_one_service_is_there_and_it_starts_in_direct_mode(
     monkeypatch.chdir(tmp_path)
     for name, value in services[service].items():
         monkeypatch.setenv(name, value)
-    settings, _ = read_settings_for(Topology.GATEWAY, lambda _: None, direct=agents)
+    settings, _ = read_settings_for(Topology.SINGLE_PROCESS, lambda _: None, direct=agents)
 
     assert [name for name, of in services.items() if of is not None] == [service]
     assert is_direct(settings)
-    assert settings.websocket_api.endpoint_url is not None
+    assert (settings.websocket_api.endpoint_url is not None) == (run == DIRECT)
 
 
-@pytest.mark.parametrize(("stack", "service"), DIRECT_SERVICES)
+@pytest.mark.parametrize(("stack", "run", "service"), DIRECT_SERVICES)
 def test_no_queue_is_made_and_no_role_may_use_one(
-    stack: str, service: str, workspace: Workspace
+    stack: str, run: str, service: str, workspace: Workspace
 ) -> None:
-    state = workspace.test(stack).states[DIRECT]
+    state = workspace.test(stack).states[run]
 
     assert state["outputs"]["policies"]["value"][service] is not None
     for kind in ("aws_sqs_queue", "aws_lambda_event_source_mapping", "aws_cloudwatch_metric_alarm"):

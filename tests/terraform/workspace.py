@@ -17,9 +17,15 @@ MODULES = ROOT / "deploy" / "terraform"
 SCHEMA = MODULES / "schema" / "providers.json"
 BACKLOG_METRIC = ROOT / "services" / "turnline" / "backlog_metric"
 RUN_SECONDS = 100.0
-# The run of each stack in which there are no queues, and the service that has all of the work.
-DIRECT = "direct"
-DIRECT_SERVICES = (("containerized", "io_handler"), ("serverless", "ws_connection_handler"))
+# The runs in which there are no queues, over sockets and over REST.
+DIRECT, DIRECT_REST = DIRECT_RUNS = ("direct", "direct_rest")
+# Of each stack and such run, the service that has all of the work.
+DIRECT_SERVICES = (
+    ("containerized", DIRECT, "io_handler"),
+    ("containerized", DIRECT_REST, "io_handler"),
+    ("serverless", DIRECT, "ws_connection_handler"),
+    ("serverless", DIRECT_REST, "request_handler"),
+)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ locals {
     "POST /api/v1/chat",
     "POST /api/v1/chat-multipart",
   ]
+  own_routes = [for route in var.routes : "${route.method} ${route.path}"]
 }
 
 resource "aws_apigatewayv2_vpc_link" "http" {
@@ -65,7 +66,7 @@ resource "aws_apigatewayv2_authorizer" "jwt" {
 }
 
 resource "aws_apigatewayv2_route" "http" {
-  for_each = local.uses_websocket ? [] : toset(local.rest_routes)
+  for_each = local.uses_websocket ? [] : toset(concat(local.rest_routes, local.own_routes))
 
   api_id             = aws_apigatewayv2_api.http["this"].id
   route_key          = each.value

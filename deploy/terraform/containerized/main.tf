@@ -17,6 +17,14 @@ locals {
   cluster = var.cluster == null ? { name = aws_ecs_cluster.this[0].name, arn = aws_ecs_cluster.this[0].arn } : var.cluster
 }
 
+# No queue keeps a turn whose container goes.
+check "direct_turns_end_with_their_container" {
+  assert {
+    condition     = var.queue_mode || var.turn_timeout <= local.drain_grace
+    error_message = "In direct mode a container that is told to stop cuts its turns off after ${local.drain_grace} s, but turn_timeout lets them take ${var.turn_timeout} s; their callers would have to send them again. Lower turn_timeout, or raise stop_timeout."
+  }
+}
+
 module "queues" {
   source = "../serverless/modules/queues"
   count  = var.queue_mode ? 1 : 0

@@ -15,14 +15,9 @@ variable "execution_mode" {
 }
 
 variable "queue_mode" {
-  description = "Whether queues lie between the API and the agents. false is direct mode, stream and async only: io_handler holds the agents (AWSWebsocketAPI.run), and there are no queues, no agent runner and no scaling by backlog."
+  description = "Whether queues lie between the API and the agents. false is direct mode: io_handler holds the agents (AWSRestAPI.run or AWSWebsocketAPI.run), and there are no queues, no agent runner and no scaling by backlog. A turn is lost with its container: keep turn_timeout below stop_timeout."
   type        = bool
   default     = true
-
-  validation {
-    condition     = var.queue_mode || contains(["stream", "async"], var.execution_mode)
-    error_message = "queue_mode = false (direct mode) takes execution_mode = \"stream\" or \"async\": a process runs the agent for the socket whose frame it took, and there is no such process over REST. Set one of them, or leave queue_mode = true."
-  }
 }
 
 variable "turn_timeout" {
@@ -198,6 +193,42 @@ variable "websocket_paths" {
     message    = optional(string, "/ws/message")
   })
   default = {}
+}
+
+variable "routes" {
+  description = "The application's own paths of the HTTP API, as it registers them (AWSRestAPI.register): method, or ANY, and path. io_handler answers them past the queue, and only jwt_authorizer checks who calls."
+  type = list(object({
+    method = string
+    path   = string
+  }))
+  default = []
+
+  validation {
+    condition = alltrue([
+      for route in var.routes : contains(["ANY", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"], route.method)
+    ])
+    error_message = "routes: a method is ANY, DELETE, GET, HEAD, OPTIONS, PATCH, POST or PUT."
+  }
+
+  validation {
+    condition     = alltrue([for route in var.routes : can(regex("^(/[^/\\s]+)+$", route.path))])
+    error_message = "routes: a path begins with /, does not end with one, and has no blanks, such as /app/status."
+  }
+
+  validation {
+    condition     = length(distinct(var.routes)) == length(var.routes)
+    error_message = "routes: one is there twice."
+  }
+
+  validation {
+    condition     = alltrue([for route in var.routes : !contains(["/api/v1/agents", "/api/v1/chat", "/api/v1/chat-multipart"], route.path)])
+    error_message = "routes: /api/v1/agents, /api/v1/chat and /api/v1/chat-multipart are the product's own; choose another path."
+  }
+
+  validation {
+    condition     = length(var.routes) == 0 || !contains(["stream", "async"], var.execution_mode)
+    error_message = "routes are paths of the HTTP API; a WebSocket API has custom_routes."
+  }
 }
 
 variable "jwt_authorizer" {

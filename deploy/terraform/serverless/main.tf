@@ -1,9 +1,12 @@
 # The pipeline on Lambda:
 # API Gateway -> request handler -> input queue -> agent runner -> output queue -> response handler.
-# In direct mode the connection handler of the WebSocket API does it all, and there are no queues.
+# In direct mode what takes requests or frames does it all, and there are no queues.
 
 locals {
   uses_websocket = contains(["stream", "async"], var.execution_mode)
+
+  # What runs agents itself.
+  direct_statements = concat(module.permissions.direct, var.agent_runner_statements)
 
   # Above the deadline of the turn, and below what Lambda allows.
   runner_timeout    = var.turn_timeout + 30
@@ -96,10 +99,15 @@ module "request_handler" {
   source = "./modules/request-handler"
   count  = local.uses_websocket ? 0 : 1
 
-  name                     = "${var.name}-request-handler"
-  function                 = var.request_handler
-  environment              = merge(module.settings.request_handler, var.environment)
-  statements               = module.permissions.request_handler
+  name     = "${var.name}-request-handler"
+  function = var.request_handler
+  # A turn that it runs is stopped 8 seconds before, and no caller waits for longer than 28.
+  timeout     = var.queue_mode ? 30 : 40
+  environment = merge(var.queue_mode ? module.settings.request_handler : merge(module.settings.direct, var.agent_runner_environment), var.environment)
+  statements = concat(
+    [for statement in module.permissions.request_handler : statement if var.queue_mode],
+    [for statement in local.direct_statements : statement if !var.queue_mode],
+  )
   network                  = var.network
   log_retention_days       = var.log_retention_days
   kms_key_arn              = var.kms_key_arn
@@ -132,7 +140,7 @@ module "ws_connection_handler" {
   handler_environment = var.queue_mode ? {} : var.agent_runner_environment
   statements = concat(
     [for statement in module.permissions.ws_connection_handler : statement if var.queue_mode],
-    [for statement in concat(module.permissions.direct, var.agent_runner_statements) : statement if !var.queue_mode],
+    [for statement in local.direct_statements : statement if !var.queue_mode],
   )
   network                  = var.network
   log_retention_days       = var.log_retention_days

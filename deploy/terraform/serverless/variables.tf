@@ -15,13 +15,13 @@ variable "execution_mode" {
 }
 
 variable "queue_mode" {
-  description = "Whether queues lie between the API and the agents. false is direct mode, stream and async only: the WebSocket connection handler runs the agents itself, and there are no queues, no agent runner and no response handler."
+  description = "Whether queues lie between the API and the agents. false is direct mode, all modes but rest_async: the request handler, or the WebSocket connection handler, runs the agents itself, and there are no queues, no agent runner and no response handler."
   type        = bool
   default     = true
 
   validation {
-    condition     = var.queue_mode || contains(["stream", "async"], var.execution_mode)
-    error_message = "queue_mode = false (direct mode) takes execution_mode = \"stream\" or \"async\": a process runs the agent for the socket whose frame it took, and there is no such process over REST. Set one of them, or leave queue_mode = true."
+    condition     = var.queue_mode || var.execution_mode != "rest_async"
+    error_message = "queue_mode = false (direct mode) does not go with execution_mode = \"rest_async\": a function runs the agent before it answers, and nothing runs on after it. Set rest_sync, stream or async, or leave queue_mode = true."
   }
 }
 
@@ -37,7 +37,7 @@ variable "turn_timeout" {
 }
 
 variable "request_handler" {
-  description = "Code and size of the request handler (see modules/request-handler); rest_sync and rest_async only."
+  description = "Code and size of the request handler (see modules/request-handler); rest_sync and rest_async only. In direct mode its package holds the agents."
   type        = any
   default     = null
 
@@ -48,13 +48,13 @@ variable "request_handler" {
 }
 
 variable "agent_runner" {
-  description = "Code and size of the agent runner (see modules/agent-runner); its timeout follows turn_timeout. None in direct mode, where ws_connection_handler holds the agents."
+  description = "Code and size of the agent runner (see modules/agent-runner); its timeout follows turn_timeout. None in direct mode, where what takes requests or frames holds the agents."
   type        = any
   default     = null
 
   validation {
     condition     = var.queue_mode == (var.agent_runner != null)
-    error_message = "agent_runner is needed where there are queues, and left out in direct mode (queue_mode = false): ws_connection_handler runs the agents there."
+    error_message = "agent_runner is needed where there are queues, and left out in direct mode (queue_mode = false): what takes requests or frames runs the agents there."
   }
 }
 
@@ -65,7 +65,7 @@ variable "response_handler" {
 
   validation {
     condition     = var.queue_mode == (var.response_handler != null)
-    error_message = "response_handler is needed where there are queues, and left out in direct mode (queue_mode = false): ws_connection_handler pushes the answers there."
+    error_message = "response_handler is needed where there are queues, and left out in direct mode (queue_mode = false): what takes requests or frames answers them there."
   }
 }
 
@@ -113,7 +113,7 @@ variable "enable_scheduling" {
 }
 
 variable "response_wait" {
-  description = "How long a rest_sync caller waits, as retry_count x delay seconds, at most 28."
+  description = "How long a rest_sync caller waits, as retry_count x delay seconds, at most 28; in direct mode that is what its turn may take."
   type = object({
     retry_count = optional(number, 28)
     delay       = optional(number, 1)
@@ -169,7 +169,7 @@ variable "environment" {
 }
 
 variable "agent_runner_environment" {
-  description = "Further variables of what runs agents alone: the agent runner, or in direct mode the connection handler."
+  description = "Further variables of what runs agents alone: the agent runner, or in direct mode what takes requests or frames."
   type        = map(string)
   default     = {}
 }

@@ -1,7 +1,7 @@
 """The settings of an AWS entry point, checked with everything that is wrong listed at once.
 
-Without queues (`execution.queues.type: in_memory`, the default) the entry points of sockets run
-agents themselves, the guide's direct mode; all others need SQS.
+Without queues (`execution.queues.type: in_memory`, the default) the entry points that callers reach
+run agents themselves, the guide's direct mode; all others need SQS.
 """
 
 from collections.abc import Callable, Iterator
@@ -56,8 +56,8 @@ def read_settings_for(
 
 
 def is_direct(settings: Settings) -> bool:
-    """Whether the process that takes frames runs the agent, with no queue between."""
-    return settings.execution.queues.type == "in_memory" and _pushes(settings)
+    """Whether the process that takes requests or frames runs the agent, with no queue between."""
+    return settings.execution.queues.type == "in_memory"
 
 
 def part_of(settings: Settings, part: Topology) -> Topology:
@@ -80,7 +80,7 @@ def _sqs_faults(settings: Settings) -> Iterator[str]:
 
 
 def _direct_faults(settings: Settings, agents: AgentRegistry) -> Iterator[str]:
-    """List what the next frame would miss: API Gateway may bring it to any process."""
+    """List what the next request would miss: API Gateway may bring it to any process."""
     kept = {
         "execution.response_store.type": settings.execution.response_store.type,
         "session.type": settings.session.type,
@@ -88,13 +88,12 @@ def _direct_faults(settings: Settings, agents: AgentRegistry) -> Iterator[str]:
     for setting, kind in kept.items():
         if kind == "in_memory":
             yield (
-                f"{setting}: is in_memory, but API Gateway brings the frames of one socket to any "
-                "process; use dynamodb, valkey or redis"
+                f"{setting}: is in_memory, but API Gateway brings the requests of one caller to "
+                "any process; use dynamodb, valkey or redis"
             )
     sockets = settings.session.connection_store.table_name
-    if settings.session.type == "dynamodb" and not (
-        sockets or settings.websocket_api.connection_table
-    ):
+    named = sockets or settings.websocket_api.connection_table
+    if _pushes(settings) and settings.session.type == "dynamodb" and not named:
         yield (
             "session.connection_store.table_name: is not set, but dynamodb sessions keep client "
             "sockets in a table of their own; name the existing connections table"

@@ -9,11 +9,12 @@ from typing import NoReturn
 
 from turnline.agent import default_registry
 from turnline.auth import AuthValidator
-from turnline.aws import custom_routes
+from turnline.aws import custom_routes, own_paths
 from turnline.aws.checks import WEBSOCKET_MODES, is_direct, validator_of
 from turnline.aws.custom_routes import HandlerT
 from turnline.aws.direct_container import serve_direct
 from turnline.aws.ecs_process import serve_front, serve_io, serve_output, serve_part
+from turnline.aws.own_paths import HandlerT as PathHandlerT
 from turnline.config import Settings, Topology
 from turnline.errors import ConfigurationError
 from turnline.hosting import Standalone
@@ -37,7 +38,11 @@ class ECSIOHandler:
 
 
 class AWSRestAPI:
-    """REST alone, for `rest_sync` and `rest_async`; ECSOutputConsumer keeps the answers."""
+    """REST, for `rest_sync` and `rest_async`.
+
+    With queues it takes requests alone; ECSOutputConsumer keeps the answers.  Without (the guide's
+    direct mode) it runs the registered agents itself; register them before `run`.
+    """
 
     @classmethod
     def run(cls, auth_validator: AuthValidator | None = None) -> NoReturn:
@@ -50,7 +55,18 @@ class AWSRestAPI:
                     "rest_sync and rest_async; use AWSWebsocketAPI"
                 )
 
-        serve_part(Topology.REQUEST_HANDLER, validator_of(auth_validator), serve_front, more=faults)
+        serve_part(
+            Topology.REQUEST_HANDLER,
+            validator_of(auth_validator),
+            _serve_callers,
+            more=faults,
+            direct=default_registry,
+        )
+
+    @classmethod
+    def register(cls, path: str, method: str = "GET") -> Callable[[PathHandlerT], PathHandlerT]:
+        """Answer a path of the application's own, ECSIOHandler's too; see `own_paths.register`."""
+        return own_paths.register(path, method)
 
 
 class AWSWebsocketAPI:
@@ -75,7 +91,7 @@ class AWSWebsocketAPI:
         serve_part(
             Topology.GATEWAY,
             _needed_for_sockets(auth_validator),
-            _serve_sockets,
+            _serve_callers,
             more=faults,
             direct=default_registry,
         )
@@ -122,7 +138,7 @@ class ECSStreamAgentRunner(ECSAgentRunner):
             )
 
 
-async def _serve_sockets(process: Standalone, validator: AuthValidator | None) -> None:
+async def _serve_callers(process: Standalone, validator: AuthValidator | None) -> None:
     if is_direct(process.settings):
         await serve_direct(process, validator, agents=default_registry)
     else:

@@ -16,6 +16,7 @@ from turnline.aws.checks import WEBSOCKET_MODES, part_of, read_settings_for
 from turnline.aws.crashes import guarded
 from turnline.aws.ecs_sockets import socket_routes
 from turnline.aws.gateway_push import open_gateway_push, open_gateway_routes
+from turnline.aws.own_paths import OwnPaths
 from turnline.aws.socket_wiring import socket_desk
 from turnline.config import Settings, Topology
 from turnline.frontdoor import web_app
@@ -106,7 +107,8 @@ async def _front(process: Standalone, validator: AuthValidator | None) -> AsyncI
     settings = process.settings
     if settings.execution.mode not in WEBSOCKET_MODES:
         waiting = WaitingRoom()
-        yield _Front(client_routes(process, waiting, validator), waiting)
+        own = OwnPaths().web_routes(max_bytes=settings.api.max_body_bytes)
+        yield _Front([*own, *client_routes(process, waiting, validator)], waiting)
         return
     async with open_gateway_routes(settings) as ways:
         desk = socket_desk(

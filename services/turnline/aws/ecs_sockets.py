@@ -6,7 +6,6 @@ route response for it to reach the client.
 """
 
 from http import HTTPStatus
-from typing import NoReturn
 
 from starlette.background import BackgroundTask
 from starlette.requests import Request
@@ -14,9 +13,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from turnline.auth import websocket_token
+from turnline.aws.bodies import body_within
 from turnline.aws.sockets import SocketDesk
 from turnline.aws.websocket_events import PROTOCOL_HEADER
-from turnline.errors import InvalidRequestError, PayloadTooLargeError
+from turnline.errors import InvalidRequestError
 from turnline.frontdoor import json_response
 
 CONNECTION_HEADER = "x-ak-connection-id"
@@ -67,15 +67,4 @@ def _connection(request: Request) -> str:
 
 
 async def _frame(request: Request) -> str:
-    raw = bytearray()
-    async for piece in request.stream():
-        raw += piece
-        if len(raw) > MAX_FRAME_BYTES:
-            _refuse_size()
-    return raw.decode(errors="replace")
-
-
-def _refuse_size() -> NoReturn:
-    raise PayloadTooLargeError(
-        f"The frame is larger than {MAX_FRAME_BYTES} bytes", limit_bytes=MAX_FRAME_BYTES
-    )
+    return (await body_within(request, MAX_FRAME_BYTES)).decode(errors="replace")

@@ -28,6 +28,7 @@ async def test_rest_callers_are_answered_by_two_containers(cloud: Cloud) -> None
                 CHAT, json={"prompt": "say hello", "session_id": "s"}, headers=TOKEN
             )
             health = await client.get("/health")
+            own = await client.get("/app")
         readers = [(event["queue"], event["consumers"]) for event in consumers(io)]
         readers += [(event["queue"], event["consumers"]) for event in consumers(runner)]
         codes = [await io.stop(), await runner.stop()]
@@ -35,6 +36,7 @@ async def test_rest_callers_are_answered_by_two_containers(cloud: Cloud) -> None
     assert refused.status_code == 401
     assert (answered.status_code, answered.json()["result"]) == (200, "hello ")
     assert health.status_code == 200
+    assert own.json() == {"path": "/app"}
     # The guide's defaults: five readers of turns, two of answers.
     assert {("input", 5), ("output", 2)} <= set(readers)
     assert codes == [0, 0]

@@ -87,7 +87,10 @@ APPS = MappingProxyType(
         ),
         "ecs_io": (
             "from tokens import Tokens\n"
-            "from turnline.aws import AWSWebsocketAPI, ECSIOHandler\n\n\n"
+            "from turnline.aws import AWSRestAPI, AWSWebsocketAPI, ECSIOHandler\n\n\n"
+            "@AWSRestAPI.register('/app')\n"
+            "def app(event, context):\n"
+            "    return {'path': event['rawPath']}\n\n\n"
             "@AWSWebsocketAPI.register('status')\n"
             "async def status(msg):\n"
             "    return {'up': True, 'who': msg['user_id']}\n\n\n"
@@ -110,6 +113,11 @@ APPS = MappingProxyType(
             "if __name__ == '__main__':\n"
             "    AWSWebsocketAPI.run()\n"
         ),
+        "ecs_rest": (
+            "from turnline.aws import AWSRestAPI\n\n"
+            "if __name__ == '__main__':\n"
+            "    AWSRestAPI.run()\n"
+        ),
         "ecs_direct": (
             "import agents\n"
             "from tokens import Tokens\n"
@@ -128,6 +136,24 @@ APPS = MappingProxyType(
             "def status(msg):\n"
             "    return {'up': True, 'who': msg['user_id']}\n\n\n"
             "handler = WebsocketConnectionHandler.set_auth_validator(Tokens()).handler\n"
+        ),
+        "app_rest_direct": (
+            "import agents\n"
+            "from turnline.aws import Lambda\n\n\n"
+            "@Lambda.register('/app', method='GET')\n"
+            "def app(event, context):\n"
+            "    return {'path': event['rawPath']}\n\n\n"
+            "handler = Lambda.handler\n"
+        ),
+        "ecs_rest_direct": (
+            "import agents\n"
+            "from tokens import Tokens\n"
+            "from turnline.aws import AWSRestAPI\n\n\n"
+            "@AWSRestAPI.register('/app/{name}', method='PUT')\n"
+            "async def app(event, context):\n"
+            "    return {'event': event}\n\n\n"
+            "if __name__ == '__main__':\n"
+            "    AWSRestAPI.run(auth_validator=Tokens())\n"
         ),
         "app_ws_authorizer": (
             "from tokens import Tokens\n"

@@ -156,6 +156,7 @@ run "a_stop_longer_than_fargate_allows_is_refused" {
 
 run "direct" {
   variables {
+    turn_timeout   = 100
     execution_mode = "stream"
     queue_mode     = false
     custom_routes  = ["status"]
@@ -228,21 +229,69 @@ run "direct" {
   }
 }
 
-run "direct_mode_over_rest_is_refused" {
+run "direct_rest" {
+  variables {
+    turn_timeout   = 100
+    execution_mode = "rest_async"
+    queue_mode     = false
+    agent_runner   = null
+    routes         = [{ method = "GET", path = "/app/status" }]
+  }
+
+  assert {
+    condition     = length(module.queues) == 0 && length(module.agent_runner) == 0 && length(aws_lb.websocket) == 0
+    error_message = "Queues, what works on them, or a way for sockets are made for nobody."
+  }
+
+  assert {
+    condition = (
+      output.environments.io_handler["AK_EXECUTION__QUEUES__TYPE"] == "in_memory"
+      && output.environments.io_handler["AK_EXECUTION__MODE"] == "rest_async"
+      && output.environments.io_handler["AK_EXECUTION__DRAIN_GRACE"] == "110"
+    )
+    error_message = "The container would not run its agents itself, or not to their end."
+  }
+
+  assert {
+    condition     = length(setsubtract(["GET /app/status", "POST /api/v1/chat"], keys(aws_apigatewayv2_route.http))) == 0
+    error_message = "There is no way in."
+  }
+
+  assert {
+    condition     = !strcontains(output.policies.io_handler, "sqs:") && !strcontains(output.policies.io_handler, "execute-api")
+    error_message = "Rights to what is not there."
+  }
+}
+
+run "direct_turns_that_outlast_their_container_are_told" {
   command = plan
 
   variables {
-    queue_mode   = false
-    agent_runner = null
+    turn_timeout   = 111
+    execution_mode = "stream"
+    queue_mode     = false
+    agent_runner   = null
   }
 
-  expect_failures = [var.queue_mode]
+  expect_failures = [check.direct_turns_end_with_their_container]
+}
+
+run "sockets_have_no_paths" {
+  command = plan
+
+  variables {
+    execution_mode = "stream"
+    routes         = [{ method = "GET", path = "/app/status" }]
+  }
+
+  expect_failures = [var.routes]
 }
 
 run "direct_mode_has_no_place_for_a_runner" {
   command = plan
 
   variables {
+    turn_timeout   = 100
     execution_mode = "async"
     queue_mode     = false
   }
@@ -264,6 +313,7 @@ run "schedules_need_queues" {
   command = plan
 
   variables {
+    turn_timeout      = 100
     execution_mode    = "async"
     queue_mode        = false
     agent_runner      = null

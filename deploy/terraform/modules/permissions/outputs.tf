@@ -29,6 +29,6 @@ output "ws_connection_handler" {
 }
 
 output "direct" {
-  description = "Statements of the one process that takes frames, runs agents and pushes answers (direct mode): no queues."
+  description = "Statements of the one process that takes requests or frames, runs agents and answers (direct mode): no queues."
   value       = concat(local.responses, local.sessions, local.connections, local.pushes, local.keys)
 }

@@ -70,18 +70,18 @@ output "ws_connection_handler" {
 }
 
 output "direct" {
-  description = "Variables of the one process that takes frames, runs agents and pushes answers: direct mode, Lambda and ECS."
+  description = "Variables of the one process that takes requests or frames, runs agents and answers: direct mode, Lambda and ECS."
   value = merge(
     local.common, local.drain, local.runs_turns, local.brings_answers, local.responses, local.sessions, local.connections, local.pushes,
   )
 
   precondition {
-    condition     = var.queue_mode || var.tables.connections != null
-    error_message = "direct mode needs tables.connections."
+    condition     = var.queue_mode || !local.uses_websocket || var.tables.connections != null
+    error_message = "stream and async need tables.connections, in direct mode too."
   }
 
   precondition {
-    condition     = var.queue_mode || var.websocket.endpoint_url != null
-    error_message = "direct mode needs websocket.endpoint_url."
+    condition     = var.queue_mode || !local.uses_websocket || var.websocket.endpoint_url != null
+    error_message = "stream and async need websocket.endpoint_url, in direct mode too."
   }
 }

@@ -10,14 +10,9 @@ variable "execution_mode" {
 }
 
 variable "queue_mode" {
-  description = "Whether queues lie between what takes frames and what runs agents; false: one process does both (direct mode), and only the output direct is of use."
+  description = "Whether queues lie between what takes requests or frames and what runs agents; false: one process does both (direct mode), and only the output direct is of use."
   type        = bool
   default     = true
-
-  validation {
-    condition     = var.queue_mode || contains(["stream", "async"], var.execution_mode)
-    error_message = "queue_mode = false takes execution_mode stream or async: there is no direct mode over REST."
-  }
 }
 
 variable "turn_timeout" {

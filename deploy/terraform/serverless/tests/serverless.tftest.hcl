@@ -202,10 +202,54 @@ run "direct" {
   }
 }
 
-run "direct_mode_over_rest_is_refused" {
+run "direct_rest" {
+  variables {
+    queue_mode       = false
+    response_handler = null
+    agent_runner     = null
+    routes           = [{ method = "GET", path = "/app/status" }]
+
+    agent_runner_environment = { MODEL = "m" }
+    agent_runner_statements = [{
+      sid       = "Model"
+      actions   = ["bedrock:InvokeModel"]
+      resources = ["arn:aws:bedrock:eu-west-1::foundation-model/m"]
+    }]
+  }
+
+  assert {
+    condition = (
+      length(module.queues) == 0 && length(module.agent_runner) == 0 && length(module.response_handler) == 0
+      && length(module.ws_connection_handler) == 0 && length(module.websocket_api_gateway) == 0
+    )
+    error_message = "Queues, or functions beside the request handler, are made for nobody."
+  }
+
+  assert {
+    condition = (
+      output.environments.request_handler["AK_EXECUTION__QUEUES__TYPE"] == "in_memory"
+      && output.environments.request_handler["AK_EXECUTION__MODE"] == "rest_sync"
+      && output.environments.request_handler["MODEL"] == "m"
+    )
+    error_message = "The function would not run its agents itself."
+  }
+
+  assert {
+    condition     = !strcontains(output.policies.request_handler, "sqs:") && strcontains(output.policies.request_handler, "bedrock:InvokeModel")
+    error_message = "Rights to queues that are not there, or none to the model."
+  }
+
+  assert {
+    condition     = contains(module.api_gateway[0].routes, "POST /api/v1/chat") && contains(module.api_gateway[0].routes, "GET /app/status")
+    error_message = "There is no way in."
+  }
+}
+
+run "direct_mode_cannot_answer_before_it_is_done" {
   command = plan
 
   variables {
+    execution_mode   = "rest_async"
     queue_mode       = false
     response_handler = null
     agent_runner     = null

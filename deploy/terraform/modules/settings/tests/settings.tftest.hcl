@@ -177,14 +177,24 @@ run "without_queues_one_process_has_everything_but_their_urls" {
   }
 }
 
-run "direct_mode_over_rest_is_refused" {
+run "direct_mode_over_rest_knows_neither_queues_nor_sockets" {
   command = plan
 
   variables {
     queue_mode = false
+    input      = {}
+    output     = {}
   }
 
-  expect_failures = [var.queue_mode]
+  assert {
+    condition     = output.direct["AK_EXECUTION__MODE"] == "rest_async" && output.direct["AK_EXECUTION__QUEUES__TYPE"] == "in_memory"
+    error_message = "The process would not run its agents itself."
+  }
+
+  assert {
+    condition     = !anytrue([for name in keys(output.direct) : strcontains(name, "WEBSOCKET") || strcontains(name, "CONNECTION") || strcontains(name, "__URL")])
+    error_message = "Variables of what is not there."
+  }
 }
 
 run "queues_have_urls" {

@@ -1,4 +1,4 @@
-# Admits turns: POST, GET and DELETE /api/v1/chat behind API Gateway.
+# Admits turns, in direct mode to their end: POST, GET and DELETE /api/v1/chat behind API Gateway.
 
 module "function" {
   source = "../../../modules/lambda-function"
@@ -10,7 +10,7 @@ module "function" {
   runtime                  = var.function.runtime
   architecture             = var.function.architecture
   memory_size              = var.function.memory_size
-  timeout                  = 30
+  timeout                  = var.timeout
   environment              = var.environment
   statements               = var.statements
   network                  = var.network

@@ -21,6 +21,12 @@ variable "function" {
   })
 }
 
+variable "timeout" {
+  description = "Seconds an invocation may take; API Gateway waits for 30 of them."
+  type        = number
+  default     = 30
+}
+
 variable "environment" {
   description = "Settings of the function: modules/settings' and the application's own."
   type        = map(string)
