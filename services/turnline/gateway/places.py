@@ -3,7 +3,7 @@
 A frame that was sent already is dropped, what is missing before one is said (`restart`, `gap`), and
 the end of a turn comes once (ARCHITECTURE, guarantee 5).  So a responder may push twice, skip a pod
 that does not answer, or push beside a resume, and the client still reads one honest stream.  A
-frame of no turn is known by its `push_id`.
+frame of no turn is known by its `push_id` (ADR 0017).
 
 Pure: frames in, frames out.
 """
