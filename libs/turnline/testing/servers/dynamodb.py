@@ -4,7 +4,7 @@ Two, because each lacks something: moto has transactions and TTL settings, and i
 lock of ours; dynalite (https://github.com/architect/dynalite) is atomic by itself, and has neither.
 """
 
-import shutil
+import json
 import signal
 import subprocess
 import sys
@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from turnline.testing.servers.npm_packages import find_node, npm_packages
 from turnline.testing.servers.process import end, free_ports, freeze
 
 _START_SECONDS = 90.0
@@ -30,8 +31,9 @@ _MOTO = (
     "import sys; sys.path[:] = {path!r}; "
     "from turnline.testing.servers.dynamodb_process import main; main()"
 )
+_PINNED = Path(__file__).with_name("dynalite_packages")
 _DYNALITE = (
-    "require('dynalite')({createTableMs: 0, deleteTableMs: 0, updateTableMs: 0})"
+    "require({package})({{createTableMs: 0, deleteTableMs: 0, updateTableMs: 0}})"
     ".listen(Number(process.argv[1]), '127.0.0.1')"
 )
 
@@ -148,19 +150,10 @@ def running_dynamodb() -> Iterator[DynamoDbServer]:
 
 @contextmanager
 def running_dynalite() -> Iterator[DynamoDbServer]:
-    """Run dynalite for the length of the block; skips the test where there is none to run.
-
-    Node looks for it, also where NODE_PATH says: the `node_modules` of an `npm install dynalite`.
-    """
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("no dynalite: there is no node on the PATH")
-    found = subprocess.run(
-        (node, "-e", "require.resolve('dynalite')"), check=False, capture_output=True, timeout=30
-    )
-    if found.returncode:
-        pytest.skip("no dynalite: node finds none; npm install it and set NODE_PATH")
-    with _running((node, "-e", _DYNALITE)) as server:
+    """Run dynalite for the length of the block; skips the test where there is no Node.js."""
+    node = find_node()
+    code = _DYNALITE.format(package=json.dumps(str(npm_packages("dynalite", _PINNED) / "dynalite")))
+    with _running((node, "-e", code)) as server:
         yield server
 
 
