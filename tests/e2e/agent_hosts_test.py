@@ -16,7 +16,8 @@ import pytest_asyncio
 
 from agent_hosts import build
 from e2e.process import Server, dev, serving
-from turnline.testing.servers.process import free_ports
+from turnline.testing.missing import missing
+from turnline.testing.servers.process import end_with_parent, free_ports
 from turnline.v1 import agent_service_pb2 as pb
 from turnline.v1.agent_service_pb2_grpc import AgentServiceStub
 
@@ -83,13 +84,20 @@ async def hanging(events: AsyncIterator[dict[str, object]]) -> dict[str, object]
 async def started(command: Sequence[str], port: int) -> asyncio.subprocess.Process:
     """Start a host and wait until it listens."""
     process = await asyncio.create_subprocess_exec(
-        *command, "--listen", f"127.0.0.1:{port}", stdout=asyncio.subprocess.PIPE
+        *command,
+        *("--listen", f"127.0.0.1:{port}"),
+        stdout=asyncio.subprocess.PIPE,
+        preexec_fn=end_with_parent,
     )
-    assert process.stdout is not None
-    async with asyncio.timeout(DEADLINE):
-        line = await process.stdout.readline()
-    assert line == f"listening on 127.0.0.1:{port}\n".encode()
+    assert await said_by(process) == f"listening on 127.0.0.1:{port}"
     return process
+
+
+async def said_by(host: asyncio.subprocess.Process) -> str:
+    """Wait for the next line that a host prints."""
+    assert host.stdout is not None
+    async with asyncio.timeout(DEADLINE):
+        return (await host.stdout.readline()).decode().rstrip()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=sorted(build.HOSTS))
@@ -99,7 +107,7 @@ async def installed(
     """Build a host, and run it and a pipeline whose one agent it has."""
     language: str = request.param
     if shutil.which(NEEDS[language]) is None:
-        pytest.skip(f"{NEEDS[language]} is not on the PATH: no host in {language} can be built")
+        missing(f"{NEEDS[language]} is not on the PATH: no host in {language} can be built")
     command = build.HOSTS[language](tmp_path_factory.mktemp(language))
     [port] = free_ports(1)
     directory = tmp_path_factory.mktemp("pipeline")
@@ -175,6 +183,7 @@ async def test_a_cancelled_turn_stops_at_the_host_and_frees_its_session(
 
     assert told.status_code == 202
     assert rest[-1]["done"] is True
+    assert await said_by(installed.host) == f"left: {prompt}"
     after = await installed.ask("and now", f"s-{prompt}")
     assert after.json()["turns"] == 1
 

@@ -93,6 +93,7 @@ func shout(ctx context.Context, turn *pb.Turn, said chan<- *pb.RunResponse) {
 		}
 		if word == " HANG" && turn.GetAttempt() == 1 {
 			<-ctx.Done() // something that hangs, and works when it is tried again
+			fmt.Printf("left: %s\n", prompt)
 			return
 		}
 	}

@@ -69,6 +69,7 @@ async function* shout(turn: Turn, left: AbortSignal): AsyncGenerator<RunResponse
     yield { event: { type: "EVENT_TYPE_TEXT_DELTA", content } };
     if (word === "hang" && turn.attempt === 1) {
       await aborted(left); // something that hangs, and works when it is tried again
+      console.log(`left: ${prompt}`);
       return;
     }
   }
