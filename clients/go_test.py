@@ -9,7 +9,7 @@ import pytest
 from clients import build_go
 from clients.building import VERSION, run
 from clients.testing.rig import rig
-from clients.testing.runner import run_tests, skip_without
+from clients.testing.runner import need, run_tests
 
 # The first one on a machine waits for its compiler.
 pytestmark = pytest.mark.timeout(800)
@@ -31,7 +31,7 @@ def consumer(folder: Path, proxy: Path) -> Path:
 
 
 async def test_the_packed_client_passes_its_tests_in_a_module_of_its_own(tmp_path: Path) -> None:
-    skip_without("go")
+    need("go")
     project = consumer(tmp_path, build_go.package(tmp_path / "proxy"))
 
     async with rig(tmp_path) as environment:

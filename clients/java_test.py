@@ -7,7 +7,7 @@ import pytest
 
 from clients import build_java
 from clients.testing.rig import rig
-from clients.testing.runner import run_tests, skip_without
+from clients.testing.runner import need, run_tests
 
 # The first one on a machine waits for Maven's downloads.
 pytestmark = pytest.mark.timeout(800)
@@ -16,7 +16,7 @@ PASSED = r"^(?:\[INFO\] )?Tests run: (\d+), Failures: 0, Errors: 0"
 
 
 async def test_the_packed_client_passes_its_tests_in_a_project_of_its_own(tmp_path: Path) -> None:
-    skip_without("mvn")
+    need("mvn", "javac")
     packed = build_java.package(tmp_path / "packed")
     project = shutil.copytree(build_java.SOURCES / "client_tests", tmp_path / "project")
     with build_java.downloads() as maven:

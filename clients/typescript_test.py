@@ -8,7 +8,7 @@ import pytest
 from clients import build_typescript
 from clients.building import run
 from clients.testing.rig import rig
-from clients.testing.runner import run_tests, skip_without
+from clients.testing.runner import need, run_tests
 
 pytestmark = pytest.mark.timeout(800)
 
@@ -25,7 +25,7 @@ def consumer(folder: Path) -> Path:
 
 
 async def test_the_packed_client_passes_its_tests_in_a_project_of_its_own(tmp_path: Path) -> None:
-    skip_without("npm")
+    need("npm", "node")
     project = consumer(tmp_path)
 
     async with rig(tmp_path) as environment:

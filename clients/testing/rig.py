@@ -11,7 +11,7 @@
 | `TURNLINE_GOLDEN` | folder of the golden vectors |
 | `TURNLINE_STATUSES` | how each failure ends a call: `statuses.json` of the wire contract |
 
-The agents are those of `agents.py`.
+The agents are those of `agents.py`; the servers end with this process, whatever ends it.
 """
 
 from collections.abc import AsyncIterator

@@ -7,15 +7,17 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import pytest
+from turnline.testing.missing import missing
+from turnline.testing.servers.process import end_with_parent
 
 TESTS_SECONDS = 400.0
 
 
-def skip_without(tool: str) -> None:
-    """Skip the test that calls this where a tool is not installed."""
-    if shutil.which(tool) is None:
-        pytest.skip(f"{tool} is not on the PATH: its client can be neither built nor tested")
+def need(*tools: str) -> None:
+    """Stop the test that calls this where a tool is not installed; see `missing`."""
+    for tool in tools:
+        if shutil.which(tool) is None:
+            missing(f"{tool} is not on the PATH: its client can be neither built nor tested")
 
 
 async def run_tests(
@@ -38,6 +40,7 @@ async def run_tests(
         env={**os.environ, **environment},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
+        preexec_fn=end_with_parent,
     )
     try:
         async with asyncio.timeout(TESTS_SECONDS):

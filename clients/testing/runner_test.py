@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clients.testing.runner import run_tests
+from clients.testing.runner import need, run_tests
 
 PASSED = r"^. pass (\d+)$"
 
@@ -36,3 +36,11 @@ async def test_a_runner_that_fails_fails(
         await ran(tmp_path, "print('# pass 2'); raise SystemExit(3)")
 
     assert "# pass 2" in capsys.readouterr().out
+
+
+def test_a_tool_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+    need("python3")
+
+    with pytest.raises(pytest.fail.Exception, match="no-such-tool is not on the PATH"):
+        need("python3", "no-such-tool")

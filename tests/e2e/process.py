@@ -16,6 +16,8 @@ from typing import Any
 
 import httpx
 
+from turnline.testing.servers.process import end_with_parent
+
 APPS = Path(__file__).parent / "apps"
 ADMIN_TOKEN = "admin-token-of-these-tests"
 
@@ -170,7 +172,8 @@ async def launched(
 ) -> Server:
     """Start Python with `args`; whoever starts it ends it, with `Server.kill` at the latest.
 
-    It leads a process group of its own, so that a signal to it reaches nobody else.
+    It leads a process group of its own, so that a signal to it reaches nobody else, and ends with
+    this process.
     """
     _prepare(directory, stdin)
     with (
@@ -187,6 +190,7 @@ async def launched(
             stdout=out,
             stderr=err,
             start_new_session=True,
+            preexec_fn=end_with_parent,
         )
     return Server(process=process, directory=directory)
 

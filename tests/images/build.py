@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
-
 from images.engine import DockerEngine
+from turnline.testing.missing import missing
 
 ROOT = Path(__file__).absolute().parents[2]
 DOCKERFILE = ROOT / "deploy" / "docker" / "Dockerfile"
@@ -51,7 +50,8 @@ def _build(engine: DockerEngine, base: str, service: str) -> None:
 
 def _pex(service: str) -> Path:
     # Pants puts them where the test starts, `./pants package ::` into dist.
-    for folder in (ROOT, ROOT / "dist"):
-        if (folder / f"{service}.pex").exists():
-            return (folder / f"{service}.pex").resolve()
-    pytest.skip(f"no {service}.pex: run ./pants package services/::")
+    name = f"{service}.pex"
+    found = [path for path in (ROOT / name, ROOT / "dist" / name) if path.exists()]
+    if not found:
+        missing(f"no {name}: run ./pants package services/::")
+    return found[0].resolve()

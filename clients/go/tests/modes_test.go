@@ -12,7 +12,7 @@ func TestChatWaitsForTheAnswerAndASessionHasItsHistory(t *testing.T) {
 	client := open(t)
 	var said []string
 	for range 2 {
-		end, err := client.Chat(soon(t), turn(t, "counter", "how many"))
+		end, err := client.Chat(soon(t), turn(t, "turns", "how many"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -25,7 +25,7 @@ func TestChatWaitsForTheAnswerAndASessionHasItsHistory(t *testing.T) {
 }
 
 func TestATurnThatIsNamedIsRunOnce(t *testing.T) {
-	client, named := open(t), turn(t, "counter", "how many")
+	client, named := open(t), turn(t, "turns", "how many")
 	named.RequestID = t.Name()
 	for range 2 {
 		end, err := client.Chat(soon(t), named)

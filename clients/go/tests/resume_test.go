@@ -104,7 +104,7 @@ func TestAChatThatIsCutComesBackForTheSameTurn(t *testing.T) {
 		t.Fatal(got)
 	}
 
-	counted, err := open(t).Chat(soon(t), turn(t, "counter", "how many"))
+	counted, err := open(t).Chat(soon(t), turn(t, "turns", "how many"))
 	if err != nil || counted.GetReply().GetResult() != "1" {
 		t.Fatal(counted, err)
 	}

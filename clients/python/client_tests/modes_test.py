@@ -61,7 +61,7 @@ async def test_the_token_may_be_a_function(rig: Rig) -> None:
 
 async def test_the_same_request_id_is_the_same_turn(client: AsyncClient) -> None:
     session, request_id = fresh(), fresh()
-    request = ChatRequest(prompt="x", agent="counter")
+    request = ChatRequest(prompt="x", agent="turns")
 
     first = await client.chat(request, session_id=session, request_id=request_id)
     again = await client.chat(request, session_id=session, request_id=request_id)

@@ -155,7 +155,7 @@ async def test_a_call_whose_connection_is_cut_is_made_again_and_its_turn_runs_on
     proxy.cut()
     (rig.folder / request.prompt).touch()
     reply = await call
-    counted = await client.chat(ChatRequest(prompt="x", agent="counter"), session_id=session)
+    counted = await client.chat(ChatRequest(prompt="x", agent="turns"), session_id=session)
 
     assert reply.text == "holding done"
     assert counted.text == "1"

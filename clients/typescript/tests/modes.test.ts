@@ -5,7 +5,7 @@ import { admittedByStream, Gate, open, refused, resultOf, Seen, SOON, turn } fro
 
 test("chat waits for the answer, and a session has its history", async () => {
   const client = open();
-  const first = turn("counter", "how many");
+  const first = turn("turns", "how many");
   const said = [await client.chat(first, SOON), await client.chat(first, SOON)].map(resultOf);
 
   assert.deepEqual(said, ["0", "1"]);
@@ -13,7 +13,7 @@ test("chat waits for the answer, and a session has its history", async () => {
 
 test("a turn that is named is run once", async () => {
   const client = open();
-  const named = turn("counter", "how many", { requestId: "named" });
+  const named = turn("turns", "how many", { requestId: "named" });
   const ends = [await client.chat(named, SOON), await client.chat(named, SOON)];
 
   assert.deepEqual(ends.map(resultOf), ["0", "0"]);

@@ -37,7 +37,7 @@ for (const how of ["reset", "end"] as const) {
     gate.open();
 
     assert.equal(resultOf(await answer), "holding done");
-    const counter = turn("counter", "how many", { sessionId: held.sessionId });
+    const counter = turn("turns", "how many", { sessionId: held.sessionId });
     assert.equal(resultOf(await asking.chat(counter, SOON)), "1");
   });
 }

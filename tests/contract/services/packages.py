@@ -9,12 +9,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar
 
-import pytest
-
 from chaos.processes.brokers.port import Block
 from chaos.processes.topology import environment
 from contract.services import apps
 from e2e.process import Server, launched, run
+from turnline.testing.missing import missing
 
 ROOT = Path(__file__).absolute().parents[3]
 RELEASES = ROOT / "tests/contract/releases"
@@ -107,13 +106,10 @@ def _version(name: str) -> tuple[int, ...]:
 
 def _pex(service: Service) -> str:
     name = f"{service}.pex"
-    for found in (ROOT / name, ROOT / "dist" / name):
-        if found.exists():
-            return str(found)
-    why = f"no {name} here: ./pants package services/turnline/{service}:pex"
-    if "CI" in os.environ:
-        pytest.fail(why)
-    pytest.skip(why)
+    found = [path for path in (ROOT / name, ROOT / "dist" / name) if path.exists()]
+    if not found:
+        missing(f"no {name} here: ./pants package services/turnline/{service}:pex")
+    return str(found[0])
 
 
 def _of_home() -> dict[str, str]:

@@ -1,9 +1,14 @@
 """What fixtures do with the ports and the process of their server."""
 
+import ctypes
 import os
 import signal
 import socket
 import subprocess
+import sys
+
+_SET_DEATH_SIGNAL = 1
+_PRCTL = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 
 def free_ports(count: int) -> list[int]:
@@ -16,6 +21,15 @@ def free_ports(count: int) -> list[int]:
     finally:
         for probe in held:
             probe.close()
+
+
+def end_with_parent() -> None:
+    """Have the kernel kill this process when the thread that started it ends, by whatever.
+
+    For `preexec_fn` of what a test's main thread starts.  Elsewhere than on Linux it does nothing.
+    """
+    if _PRCTL is not None:
+        _PRCTL(_SET_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def freeze(process: subprocess.Popen[bytes]) -> None:

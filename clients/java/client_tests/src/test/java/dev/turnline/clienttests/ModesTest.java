@@ -85,11 +85,11 @@ class ModesTest {
   @Test
   void theSameRequestIdIsTheSameTurn() {
     String session = fresh();
-    Turn turn = turn(session, "counter", "x");
+    Turn turn = turn(session, "turns", "x");
 
     Reply first = client.chat(turn);
     Reply again = client.chat(turn);
-    Reply after = client.chat(turn(session, "counter", "x"));
+    Reply after = client.chat(turn(session, "turns", "x"));
 
     assertEquals(first, again);
     assertEquals(List.of("0", "1"), List.of(first.text(), after.text()));

@@ -161,7 +161,7 @@ class ResumeTest {
     release(turn);
 
     assertEquals("holding done", call.get().text());
-    assertEquals("1", near.chat(turn(turn.sessionId(), "counter", "x")).text());
+    assertEquals("1", near.chat(turn(turn.sessionId(), "turns", "x")).text());
   }
 
   @Test
