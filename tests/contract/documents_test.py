@@ -13,6 +13,7 @@ DOCUMENTS = [
     *ROOT.glob("*.md"),
     *DECISIONS.glob("*.md"),
     *ROOT.glob("docs/api/*.md"),
+    *ROOT.glob("docs/operations/*.md"),
     *ROOT.glob("tests/contract/**/*.md"),
 ]
 
