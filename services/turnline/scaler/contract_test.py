@@ -13,6 +13,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSe
 from grpc_tools import protoc
 
 from externalscaler import externalscaler_pb2 as pb
+from turnline.testing.missing import missing
 
 KEDA = "github.com/kedacore/keda/v2@v2.18.1"
 FILE = "pkg/scalers/externalscaler/externalscaler.proto"
@@ -23,7 +24,7 @@ DOWNLOAD_SECONDS = 200.0
 def published(tmp_path: Path) -> FileDescriptorProto:
     """The contract as KEDA publishes it, from the Go proxy; its sum is checked by Go."""
     if shutil.which("go") is None:
-        pytest.skip("go is not on the PATH, and KEDA's contract comes from the Go proxy")
+        missing("go is not on the PATH, and KEDA's contract comes from the Go proxy")
     got = subprocess.run(
         ["go", "mod", "download", "-json", KEDA],
         cwd=tmp_path,
@@ -33,7 +34,7 @@ def published(tmp_path: Path) -> FileDescriptorProto:
         timeout=DOWNLOAD_SECONDS,
     )
     if got.returncode:
-        pytest.skip(f"KEDA cannot be had here: {got.stdout}{got.stderr}")
+        missing(f"KEDA cannot be had here: {got.stdout}{got.stderr}")
     source = Path(json.loads(got.stdout)["Dir"]) / FILE
     image = tmp_path / "image.binpb"
     well_known = files(grpc_tools) / "_proto"
