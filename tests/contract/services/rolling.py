@@ -230,9 +230,9 @@ def untold(client: SocketClient) -> list[str]:
     """Say what a client's connections but for the last lack of being told to come back."""
     faults = []
     for frames in client.connections[:-1]:
-        told = frames[-1] if frames else {}
-        if told.get("status") != "RECONNECT" or not told.get("retry_after", 0) > 0:
-            faults.append(f"{client.user} was cut off after {told}")
+        # A piece that was on its way may come behind it.
+        if not any(_says_when_to_come_back(frame) for frame in frames):
+            faults.append(f"{client.user} was cut off after {frames[-1:]}")
     if set(client.closed_with) != {SERVICE_RESTART}:
         faults.append(f"{client.user} was closed with {client.closed_with}")
     return faults
@@ -240,6 +240,10 @@ def untold(client: SocketClient) -> list[str]:
 
 def _ws(found: list[str]) -> list[str]:
     return [url.replace("http", "ws", 1) for url in found]
+
+
+def _says_when_to_come_back(frame: JsonFrame) -> bool:
+    return frame.get("status") == "RECONNECT" and frame.get("retry_after", 0) > 0
 
 
 def _calm(asked: Asked) -> Asked:
