@@ -13,10 +13,10 @@ from pathlib import Path
 
 import httpx
 import psutil
-import pytest
 
 from aws_local.client import MODES, Access, ask, result_in
 from aws_local.command import MISSING, PROMPT
+from turnline.testing.missing import missing
 
 START_SECONDS = 150.0
 END_SECONDS = 60.0
@@ -154,7 +154,7 @@ async def said_by(process: asyncio.subprocess.Process) -> Mapping[str, str]:
 async def skip_if_missing(process: asyncio.subprocess.Process) -> None:
     """Skip the test if the command ended because this machine lacks something."""
     if process.returncode == MISSING:
-        pytest.skip(await stderr_of(process))
+        missing(await stderr_of(process))
 
 
 async def stderr_of(process: asyncio.subprocess.Process) -> str:

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from terraform.workspace import Workspace
+from turnline.testing.missing import missing
 
 
 @pytest.fixture(scope="session")
 def terraform() -> str:
     found = shutil.which("terraform")
     if found is None:
-        pytest.skip("no terraform on PATH: the modules are not checked (1.9 or newer is needed)")
+        missing("no terraform on PATH: the modules are not checked (1.9 or newer is needed)")
     return found
 
 

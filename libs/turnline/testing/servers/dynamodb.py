@@ -17,8 +17,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
-
+from turnline.testing.missing import missing
 from turnline.testing.servers.npm_packages import find_node, npm_packages
 from turnline.testing.servers.process import end, free_ports, freeze
 
@@ -143,7 +142,7 @@ class DynamoDbServer:
 def running_dynamodb() -> Iterator[DynamoDbServer]:
     """Run moto behind a lock for the length of the block; skips the test where it is missing."""
     if find_spec("moto") is None:
-        pytest.skip("no emulator of DynamoDB: moto[dynamodb] is not installed")
+        missing("no emulator of DynamoDB: moto[dynamodb] is not installed")
     with _running((sys.executable, "-c", _MOTO.format(path=sys.path))) as server:
         yield server
 

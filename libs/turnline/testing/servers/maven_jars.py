@@ -2,7 +2,7 @@
 
 The jars lie below `~/.cache/turnline`, in a folder named after the versions that a pom file pins;
 Maven checks them against the repository's checksums.  A test whose machine lacks Java or Maven is
-skipped with the reason.
+skipped with the reason, and fails in CI.
 """
 
 import fcntl
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-import pytest
+from turnline.testing.missing import missing
 
 _OLDEST_JAVA = 17
 _FETCH_SECONDS = 280.0
@@ -27,11 +27,11 @@ def find_java() -> str:
     """Give the path of a Java that runs the servers; skips the test where there is none."""
     found = shutil.which("java") or shutil.which("java", path="/usr/bin:/usr/local/bin")
     if found is None:
-        pytest.skip(f"no Java here: install Java {_OLDEST_JAVA} or newer")
+        missing(f"no Java here: install Java {_OLDEST_JAVA} or newer")
     told = subprocess.run([found, "-version"], capture_output=True, text=True, check=False)
     version = _JAVA_VERSION.search(told.stderr + told.stdout)
     if version is None or int(version[1]) < _OLDEST_JAVA:
-        pytest.skip(f"{found} is no Java {_OLDEST_JAVA} or newer: install one")
+        missing(f"{found} is no Java {_OLDEST_JAVA} or newer: install one")
     return found
 
 
@@ -73,7 +73,7 @@ class MavenJars:
     def _fetch(self, folder: Path) -> None:
         maven = shutil.which("mvn") or shutil.which("mvn", path="/usr/bin:/usr/local/bin")
         if maven is None:
-            pytest.skip(f"no Maven here to fetch {self._server} with: install mvn")
+            missing(f"no Maven here to fetch {self._server} with: install mvn")
         half = folder.with_name("jars.part")
         shutil.rmtree(half, ignore_errors=True)
         asked = [
@@ -85,8 +85,8 @@ class MavenJars:
                 asked, capture_output=True, text=True, check=False, timeout=_FETCH_SECONDS
             )
         except subprocess.TimeoutExpired:
-            pytest.skip(f"Maven did not fetch {self._server} within {_FETCH_SECONDS:g} s")
+            missing(f"Maven did not fetch {self._server} within {_FETCH_SECONDS:g} s")
         if told.returncode:
             text = (told.stdout + told.stderr)[-2000:]
-            pytest.skip(f"Maven can't fetch {self._server}:\n{text}")
+            missing(f"Maven can't fetch {self._server}:\n{text}")
         half.rename(folder)

@@ -18,6 +18,8 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
+from nats.aio.client import Client
+from nats.aio.msg import Msg
 
 from turnline.testing.servers.process import end, free_ports, freeze
 
@@ -264,3 +266,21 @@ def _is_healthy(monitor: str) -> bool:
             return bool(answer.status == 200)
     except (URLError, OSError):
         return False
+
+
+async def listens(client: Client) -> None:
+    """Wait until the server knows every subscription of a client.
+
+    `flush` alone does not tell: its ping may go out before subscriptions that wait to be written.
+    What is published goes behind them.
+    """
+    back: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
+
+    async def hear(message: Msg) -> None:
+        back.set_result(message)
+
+    inbox = client.new_inbox()
+    await client.subscribe(inbox, cb=hear, max_msgs=1)
+    await client.publish(inbox)
+    async with asyncio.timeout(30):
+        await back

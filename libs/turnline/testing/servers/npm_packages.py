@@ -1,8 +1,7 @@
 """Packages of npm that servers of tests are made of, fetched once.
 
 They lie below `~/.cache/turnline`, in a folder named after the versions that a lock file pins; npm
-checks their hashes.  A test whose machine lacks Node.js or npm is skipped with the reason; one
-whose npm does not fetch them fails.
+checks their hashes.  Where they can't be had, the test is skipped with the reason, and fails in CI.
 """
 
 import hashlib
@@ -11,7 +10,7 @@ import subprocess
 from pathlib import Path
 from tempfile import mkdtemp
 
-import pytest
+from turnline.testing.missing import missing
 
 _FETCH_SECONDS = 90.0
 
@@ -20,7 +19,7 @@ def find_node() -> str:
     """Give the path of Node.js; skips the test where there is none."""
     found = shutil.which("node") or shutil.which("node", path="/usr/bin:/usr/local/bin")
     if found is None:
-        pytest.skip("no node on the PATH: install Node.js 20 or newer")
+        missing("no node on the PATH: install Node.js 20 or newer")
     return found
 
 
@@ -41,7 +40,7 @@ def npm_packages(name: str, pinned: Path) -> Path:
 def _fetch(pinned: Path, folder: Path) -> None:
     npm = shutil.which("npm") or shutil.which("npm", path="/usr/bin:/usr/local/bin")
     if npm is None:
-        pytest.skip(f"no npm here to fetch {folder.name} with: install it")
+        missing(f"no npm here to fetch {folder.name} with: install it")
     folder.parent.mkdir(parents=True, exist_ok=True)
     half = Path(mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
     shutil.copytree(pinned, half, dirs_exist_ok=True)
@@ -51,9 +50,9 @@ def _fetch(pinned: Path, folder: Path) -> None:
             asked, cwd=half, capture_output=True, text=True, check=False, timeout=_FETCH_SECONDS
         )
     except subprocess.TimeoutExpired:
-        pytest.fail(f"npm did not fetch {folder.name} within {_FETCH_SECONDS:g} s")
+        missing(f"npm did not fetch {folder.name} within {_FETCH_SECONDS:g} s")
     if told.returncode:
-        pytest.fail(f"npm did not fetch {folder.name}:\n{told.stderr[-2000:]}")
+        missing(f"npm did not fetch {folder.name}:\n{told.stderr[-2000:]}")
     try:
         half.rename(folder)
     except OSError:  # another test was faster

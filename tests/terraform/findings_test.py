@@ -1,0 +1,25 @@
+"""Security findings of the modules: none is left, and what is passed over says why beside it."""
+
+from pathlib import Path
+
+import pytest
+
+from terraform.checkov_tool import findings
+from terraform.workspace import MODULES
+
+# The first run on a machine installs a hundred packages.
+pytestmark = pytest.mark.timeout(580)
+
+
+def test_no_finding_is_left_in_the_modules() -> None:
+    code, said = findings(MODULES)
+
+    assert code == 0, said
+
+
+def test_a_queue_that_is_not_encrypted_is_found(tmp_path: Path) -> None:
+    (tmp_path / "main.tf").write_text('resource "aws_sqs_queue" "this" {\n  name = "plain"\n}\n')
+    code, said = findings(tmp_path)
+
+    assert code == 1, said
+    assert "CKV_AWS_27" in said
