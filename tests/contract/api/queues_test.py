@@ -24,6 +24,7 @@ from turnline.protocol.clock import SystemClock
 from turnline.protocol.codec import encode
 from turnline.protocol.json_schema import ref
 from turnline.testing.servers.kafka import KafkaServer
+from turnline.testing.servers.nats import listens
 from turnline.transport.kafka import KafkaTransport
 from turnline.transport.kafka.harness import fresh_topics
 from turnline.transport.kafka.holding import headers_of
@@ -89,7 +90,7 @@ async def test_every_envelope_on_nats_is_as_documented() -> None:
                 options = settings.execution.queues.nats
                 for prefix in (options.input_subject_prefix, options.output_subject_prefix):
                     await client.subscribe(f"{prefix}.>", cb=heard.put)
-                await client.flush()
+                await listens(client)
                 for envelope in ENVELOPES.values():
                     kind = kind_of(envelope)
                     transport = backends.transport

@@ -32,6 +32,7 @@ from turnline.protocol.clock import SystemClock
 from turnline.push import PUSH_PATH, PUSH_TOKEN_HEADER
 from turnline.store import Connection
 from turnline.store.registry import Stores, open_stores
+from turnline.testing.servers.nats import listens
 from turnline.testing.servers.valkey import ValkeyServer, running_valkey
 from turnline.v1 import envelope_pb2 as pb
 
@@ -103,7 +104,7 @@ class Stage:
             queue: asyncio.Queue[Msg] = asyncio.Queue()
             self.heard[side] = queue
             await self.broker.subscribe(f"{self._nats[f'{side}_subject_prefix']}.>", cb=queue.put)
-        await self.broker.flush()
+        await listens(self.broker)
 
     @asynccontextmanager
     async def pod(self, user_id: str) -> AsyncIterator["Pod"]:
