@@ -238,6 +238,13 @@ def _broker_warnings(settings: Settings) -> Iterator[SettingWarning]:
             "delivery counts and deduplication on kafka follow redis or valkey sessions; with "
             f"{settings.session.type} they are lost with the process",
         )
+    asked = "max_messages_per_session" in queues.sqs.model_fields_set
+    if queues.type == "sqs" and asked and settings.session.type not in ("redis", "valkey"):
+        yield SettingWarning(
+            "execution.queues.sqs.max_messages_per_session",
+            f"has no effect with {settings.session.type} sessions: SQS counts no session, and the "
+            "count is kept on redis or valkey",
+        )
     by_partition = queues.type == "nats" and queues.nats.max_ack_pending is not None
     if by_partition and queues.nats.partitions < queues.input.no_of_consumers:
         yield SettingWarning(

@@ -176,6 +176,18 @@ def test_an_sqs_queue_that_is_not_fifo_is_refused() -> None:
     ]
 
 
+def test_a_sessions_share_that_sqs_cannot_keep_is_warned_of_where_it_is_set() -> None:
+    urls = {"input": {"url": "https://sqs/1/in.fifo"}, "output": {"url": "https://sqs/1/out.fifo"}}
+    queues = {**urls, "sqs": {"max_messages_per_session": 5}}
+    table = {"type": "dynamodb", "dynamodb": {"table_name": "sessions"}}
+
+    assert warning_keys(settings("sqs", session=table, queues=queues), Topology.RUNNER) == [
+        "execution.queues.sqs.max_messages_per_session"
+    ]
+    assert warning_keys(settings("sqs", session=VALKEY, queues=queues), Topology.RUNNER) == []
+    assert warning_keys(settings("sqs", session=table, queues=urls), Topology.RUNNER) == []
+
+
 def test_a_runner_with_sessions_in_memory_is_warned_of() -> None:
     assert warning_keys(settings(), Topology.RUNNER) == ["session.type"]
     assert warning_keys(settings(session=VALKEY), Topology.RUNNER) == []
