@@ -1,4 +1,4 @@
-"""Packages of npm that servers of tests are made of, fetched once.
+"""Packages of npm that tests use, fetched once.
 
 They lie below `~/.cache/turnline`, in a folder named after the versions that a lock file pins; npm
 checks their hashes.  Where they can't be had, the test is skipped with the reason, and fails in CI.
