@@ -29,7 +29,7 @@ from e2e.process import Server
 from turnline.config import Settings
 from turnline.hosting import WebOptions, WebServer
 from turnline.protocol.clock import SystemClock
-from turnline.push import PUSH_PATH, PUSH_TOKEN_HEADER
+from turnline.push import PUSH_ID, PUSH_PATH, PUSH_TOKEN_HEADER
 from turnline.store import Connection
 from turnline.store.registry import Stores, open_stores
 from turnline.testing.servers.nats import listens
@@ -40,6 +40,11 @@ PATIENCE = 20.0
 PARTITIONS = 4
 
 Frame = dict[str, Any]
+
+
+def nameless(frame: Frame) -> Frame:
+    """Give what an application pushed, without the name that pushes have since release 0.1.0."""
+    return {key: value for key, value in frame.items() if key != PUSH_ID}
 
 
 @dataclass(slots=True)
