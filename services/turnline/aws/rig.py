@@ -99,14 +99,16 @@ class Cloud:
             await sessions.abandon_turn(begun.claim)
             return tuple(begun.session.history)
 
-    async def until_held(self, user_id: str, count: int, *, within: float = 90.0) -> None:
-        """Wait until so many frames are held for a user."""
+    async def until_held(
+        self, user_id: str, *, anything: bool = True, within: float = 90.0
+    ) -> None:
+        """Wait until frames are held for a user, or none any more; one may be held twice."""
         async with (
             open_connection_store(self.settings(), SystemClock()) as sockets,
             asyncio.timeout(within),
         ):
             held = await sockets.held(user_id)
-            while len(held.frames) != count:
+            while bool(held.frames) != anything:
                 await asyncio.sleep(_LOOK_SECONDS)
                 held = await sockets.held(user_id)
 
