@@ -4,6 +4,7 @@ https://github.com/nats-io/nack, `jetstream.nats.io/v1beta2`; field names checke
 """
 
 from collections.abc import Mapping
+from decimal import Decimal
 
 import yaml
 
@@ -61,8 +62,13 @@ def _fields(spec: Spec, names: Mapping[str, str]) -> dict[str, object]:
             fields[names[field]] = list(value) if isinstance(value, tuple) else value
         elif value:
             # Left out where it is none: an empty text is no duration to the controller.
-            fields[names[field]] = f"{int(str(value)) / SECOND:g}s"
+            fields[names[field]] = _duration(int(str(value)))
     return fields
+
+
+def _duration(nanoseconds: int) -> str:
+    """Write it as Go reads it: decimal seconds, without an exponent."""
+    return f"{Decimal(nanoseconds) / SECOND:f}s"
 
 
 def _resource(kind: str, name: str, spec: dict[str, object]) -> dict[str, object]:
