@@ -325,6 +325,8 @@ func TestAClientThatIsClosedBetweenTwoTriesMakesNoOther(t *testing.T) {
 	client := serving(t, server)
 	go func() {
 		<-asked
+		// The refusal is on its way; when it is there, the pause begins.  Earlier shows nothing.
+		time.Sleep(500 * time.Millisecond)
 		_ = client.Close()
 	}()
 	began := time.Now()

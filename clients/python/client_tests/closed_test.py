@@ -2,7 +2,8 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -15,6 +16,7 @@ from turnline_client import (
     ChatStream,
     Chunk,
     Client,
+    Reply,
     RetryPolicy,
     TurnlineError,
 )
@@ -24,15 +26,23 @@ def held(rig: Rig) -> ChatRequest:
     return ChatRequest(prompt=str(rig.folder / str(uuid.uuid4())), agent="hold")
 
 
+@asynccontextmanager
+async def running(
+    client: AsyncClient, rig: Rig
+) -> AsyncIterator[tuple[AsyncClient, asyncio.Future[Reply], str]]:
+    """A client to be closed, a call that waits on it, and the name of its turn."""
+    name = str(uuid.uuid4())
+    async with AsyncClient(rig.open, timeout=LONG) as closing:
+        call = asyncio.ensure_future(closing.chat(held(rig), session_id=name, request_id=name))
+        await admitted(client, name)
+        yield closing, call, name
+    await client.cancel(name)
+
+
 async def test_a_call_that_runs_when_its_client_is_closed_is_cancelled(
     client: AsyncClient, rig: Rig
 ) -> None:
-    request_id = str(uuid.uuid4())
-    async with AsyncClient(rig.open, timeout=LONG) as closing:
-        call = asyncio.ensure_future(
-            closing.chat(held(rig), session_id=request_id, request_id=request_id)
-        )
-        await admitted(client, request_id)
+    async with running(client, rig) as (closing, call, request_id):
         await closing.close()
 
         with pytest.raises(TurnlineError) as refused:
@@ -40,7 +50,6 @@ async def test_a_call_that_runs_when_its_client_is_closed_is_cancelled(
 
     error = refused.value
     assert (error.code, error.retryable, error.request_id) == ("cancelled", False, request_id)
-    await client.cancel(request_id)
 
 
 async def test_a_stream_that_runs_when_its_client_is_closed_is_cancelled(
@@ -129,18 +138,12 @@ async def test_a_client_that_is_closed_while_a_reply_is_waited_for_does_not_ask_
 async def test_a_caller_who_leaves_a_closed_client_is_cancelled_as_ever(
     client: AsyncClient, rig: Rig
 ) -> None:
-    request_id = str(uuid.uuid4())
-    async with AsyncClient(rig.open, timeout=LONG) as closing:
-        call = asyncio.ensure_future(
-            closing.chat(held(rig), session_id=request_id, request_id=request_id)
-        )
-        await admitted(client, request_id)
+    async with running(client, rig) as (closing, call, _):
         call.cancel()
         await closing.close()
 
         with pytest.raises(asyncio.CancelledError):
             await call
-    await client.cancel(request_id)
 
 
 def test_the_client_without_a_loop_refuses_too_and_is_closed_twice(rig: Rig) -> None:

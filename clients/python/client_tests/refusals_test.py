@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from client_tests.conftest import LONG, Rig
+from client_tests.conftest import LONG, Rig, admitted
 from turnline_client import (
     STREAM_GAP,
     AsyncClient,
@@ -276,14 +276,14 @@ def test_a_pause_doubles_is_bounded_and_never_shorter_than_asked_for() -> None:
 async def test_a_draining_server_says_when_to_come_back(rig: Rig) -> None:
     held = ChatRequest(prompt=str(rig.folder / fresh()), agent="hold")
     async with AsyncClient(rig.draining, timeout=LONG, retry=RetryPolicy(max_tries=1)) as client:
-        await client.submit(held, session_id="s1")
+        request_id = fresh()
+        call = asyncio.ensure_future(client.chat(held, session_id="s1", request_id=request_id))
+        await admitted(client, request_id)
+        # Those who wait are sent away before it ends.
         os.kill(rig.draining_pid, signal.SIGTERM)
         with pytest.raises(TurnlineError) as refused:
-            async with asyncio.timeout(LONG):
-                while True:
-                    await client.submit("x", session_id=fresh())
+            await call
 
-    (rig.folder / held.prompt).touch()
     error = refused.value
     assert (error.code, error.status_code, error.retry_after) == ("draining", 503, 1.0)
     assert error.retryable

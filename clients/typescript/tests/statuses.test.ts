@@ -179,8 +179,8 @@ test("a client that is closed between two tries makes no other", async () => {
   const began = performance.now();
   const call = refused(asking.submit(turn("echo", "hi"), SOON));
   await asked;
-  // Its answer is on its way; when it is there, the pause begins.
-  setTimeout(() => asking.close(), 200);
+  // The refusal is on its way; when it is there, the pause begins.  Earlier shows nothing.
+  setTimeout(() => asking.close(), 500);
   const failed = await call;
 
   assert.deepEqual([failed.code, server.asked], ["cancelled", 1]);

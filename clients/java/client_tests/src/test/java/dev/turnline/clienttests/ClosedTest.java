@@ -107,6 +107,8 @@ class ClosedTest {
       CompletableFuture<TurnlineException> call =
           CompletableFuture.supplyAsync(() -> refused(() -> client.submit(turn("echo", "x"))));
       assertTrue(asked.await(LONG.toSeconds(), TimeUnit.SECONDS));
+      // The refusal is on its way; when it is there, the pause begins. Earlier shows nothing.
+      Thread.sleep(500);
 
       client.close();
 

@@ -1,11 +1,11 @@
 package dev.turnline.clienttests;
 
 import static dev.turnline.clienttests.Rig.LONG;
+import static dev.turnline.clienttests.Rig.awaitAdmitted;
 import static dev.turnline.clienttests.Rig.env;
 import static dev.turnline.clienttests.Rig.fresh;
 import static dev.turnline.clienttests.Rig.held;
 import static dev.turnline.clienttests.Rig.refused;
-import static dev.turnline.clienttests.Rig.release;
 import static dev.turnline.clienttests.Rig.turn;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -23,6 +23,8 @@ import dev.turnline.client.TurnlineException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
@@ -304,20 +306,16 @@ class RefusalsTest {
   }
 
   @Test
-  void aDrainingServerSaysWhenToComeBack() {
+  void aDrainingServerSaysWhenToComeBack() throws Exception {
     Turn held = held("s1");
     TurnlineClient.Builder builder = TurnlineClient.builder(env("TURNLINE_DRAINING"));
     try (TurnlineClient leaving = builder.retry(Retry.NEVER).timeout(LONG).build()) {
-      leaving.submit(held);
+      CompletableFuture<TurnlineException> call =
+          CompletableFuture.supplyAsync(() -> refused(() -> leaving.chat(held)));
+      awaitAdmitted(leaving, held.requestId());
+      // Those who wait are sent away before it ends.
       ProcessHandle.of(Long.parseLong(env("TURNLINE_DRAINING_PID"))).orElseThrow().destroy();
-      TurnlineException error =
-          refused(
-              () -> {
-                while (true) {
-                  leaving.submit(turn("echo", "x"));
-                }
-              });
-      release(held);
+      TurnlineException error = call.get(LONG.toSeconds(), TimeUnit.SECONDS);
 
       assertEquals("draining", error.code());
       assertEquals(503, error.statusCode());
