@@ -1,4 +1,4 @@
-"""Servers that go away for a while, and an agent that takes its runner with it each time."""
+"""Servers that go away for a while."""
 
 import asyncio
 import json
@@ -19,11 +19,8 @@ from chaos.processes.directives import Directives
 from chaos.processes.observed import (
     begun,
     commits_of,
-    dead_letters,
     finally_,
     repaired,
-    replaced_as_they_end,
-    up,
     urls,
 )
 from chaos.processes.topology import Kind, Topology, topology
@@ -177,20 +174,3 @@ async def test_turns_that_run_while_valkey_is_frozen_past_their_lease_are_answer
     assert len(commits_of(installed, "valkey-1")) == 1
     session = await installed.session(SessionKey(USER, "valkey"))
     assert [record.request_id for record in session.history] == ["valkey-1"]
-
-
-async def test_a_turn_that_ends_its_process_on_every_attempt_is_answered_and_buried(
-    installed: Topology, caller: RestCaller
-) -> None:
-    async with replaced_as_they_end(installed, Kind.RUNNER):
-        answer = await caller.ask("crashing", "crashing-1", Directives(crashes=True).prompt)
-        following = await caller.ask("crashing", "crashing-2", Directives().prompt)
-
-    assert (answer.status, answer.code) == (500, "agent_failed")
-    assert following.status == 200
-    assert await caller.poll("crashing-1") == answer
-    # Another one may be about to be replaced.
-    runner = up(installed, Kind.RUNNER)
-    letters = await dead_letters(runner)
-    assert [letter["request_id"] for letter in letters] == ["crashing-1"]
-    await runner.has_queued(running=0, waiting=0)

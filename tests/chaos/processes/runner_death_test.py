@@ -1,4 +1,7 @@
-"""Runners that die, freeze or are sent away in the middle of a turn, at default leases."""
+"""Runners that die, freeze or are sent away in the middle of a turn, at default leases.
+
+On SQS they are shorter: there the open polls of a runner that died may take its turn for one each.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,7 +13,16 @@ import pytest_asyncio
 from chaos.processes.brokers import BROKERS
 from chaos.processes.callers import RestCaller
 from chaos.processes.directives import Directives
-from chaos.processes.observed import begun, commits_of, repaired, runner_of, urls
+from chaos.processes.observed import (
+    begun,
+    commits_of,
+    dead_letters,
+    repaired,
+    replaced_as_they_end,
+    runner_of,
+    up,
+    urls,
+)
 from chaos.processes.topology import Kind, Topology, topology
 from turnline.protocol import SessionKey
 
@@ -18,6 +30,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 USER = "u"
 GRACE_SECONDS = 3.0
+# A turn that takes three processes with it waits for as many leases, and new processes.
+TURN_SECONDS = 200.0
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=sorted(BROKERS))
@@ -25,9 +39,14 @@ async def installed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Topology]:
     """Two runners, and one of everything else REST needs."""
-    settings = {"execution": {"drain_grace": GRACE_SECONDS}}
+    execution = {"drain_grace": GRACE_SECONDS, "turn_timeout": TURN_SECONDS}
     directory = tmp_path_factory.mktemp("runners")
-    async with topology(directory, settings, transport=request.param) as installed:
+    async with topology(
+        directory,
+        {"execution": execution},
+        transport=request.param,
+        short_leases=request.param == "sqs",
+    ) as installed:
         await installed.start_all(Kind.REQUEST_HANDLER, Kind.RESPONDER, Kind.RUNNER, Kind.RUNNER)
         yield installed
 
@@ -41,7 +60,9 @@ def lets_go(installed: Topology) -> None:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def caller(installed: Topology) -> AsyncIterator[RestCaller]:
-    caller = RestCaller(lambda: urls(installed, Kind.REQUEST_HANDLER), USER)
+    caller = RestCaller(
+        lambda: urls(installed, Kind.REQUEST_HANDLER), USER, budget=TURN_SECONDS + 20
+    )
     yield caller
     await caller.close()
     await repaired(installed)
@@ -104,3 +125,22 @@ async def test_a_runner_told_to_stop_hands_its_long_turn_back_unspent(
     # What the agent is told counts its starts; the log says which attempt the queue counts.
     [committed] = commits_of(installed, "drained-1")
     assert committed["attempt"] == 1
+
+
+@pytest.mark.timeout(TURN_SECONDS + 60)
+async def test_a_turn_that_ends_its_process_on_every_attempt_is_answered_and_buried(
+    installed: Topology, caller: RestCaller
+) -> None:
+    async with replaced_as_they_end(installed, Kind.RUNNER):
+        await caller.submit("crashing", "crashing-1", Directives(crashes=True).prompt)
+        answer = await caller.poll("crashing-1")
+        following = await caller.ask("crashing", "crashing-2", Directives().prompt)
+
+    assert (answer.status, answer.code) == (500, "agent_failed")
+    assert following.status == 200
+    assert await caller.poll("crashing-1") == answer
+    # Another one may be about to be replaced.
+    runner = up(installed, Kind.RUNNER)
+    letters = await dead_letters(runner)
+    assert [letter["request_id"] for letter in letters] == ["crashing-1"]
+    await runner.has_queued(running=0, waiting=0)
