@@ -96,6 +96,9 @@ MISTAKES: dict[str, Mapping[str, Any]] = {
     "Kafka's cluster without a user": {
         "kafka": {"cluster": {"create": True}, "user": {"create": False}}
     },
+    "Kafka's user under the name of the release's secret": merged(
+        flavour("baremetal-kafka"), {"secrets": {"kafka": {"username": "chat-turnline"}}}
+    ),
     "Valkey nowhere": {"valkey": {"enabled": False}},
     "more copies than servers": queues(nats={"replicas": 3}),
     "two servers, of which none may go": {"nats": {"replicas": 2}},
@@ -134,6 +137,7 @@ def test_a_runner_without_agents_is_refused() -> None:
         ("more copies than servers", "a stream has no more copies than there are servers"),
         ("an age below the longest turn", "raise it"),
         ("Valkey nowhere", "set the url"),
+        ("Kafka's user under the name of the release's secret", "choose another"),
     ],
 )
 def test_what_is_wrong_is_told(mistake: str, told: str) -> None:

@@ -112,8 +112,19 @@ def test_the_password_of_strimzis_user_is_the_one_strimzi_makes(
     (user,) = release.all("KafkaUser")
     files = sources(release, "agent-runner")
 
-    assert files["kafka-password"] == (user["metadata"]["name"], "password")
+    assert user["metadata"]["name"] == "chat-turnline-kafka"
+    assert files["kafka-password"] == ("chat-turnline-kafka", "password")
     assert files["kafka-ca.crt"] == ("kafka-cluster-ca-cert", "ca.crt")
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_no_user_of_strimzis_has_the_name_of_a_secret_made_here(
+    case: str, releases: Mapping[str, Release]
+) -> None:
+    release = releases[case]
+    users = {each["metadata"]["name"] for each in release.all("KafkaUser")}
+
+    assert users.isdisjoint(each["metadata"]["name"] for each in release.all("Secret"))
 
 
 def test_no_push_token_is_made_where_nothing_is_pushed() -> None:

@@ -99,8 +99,9 @@ Secrets stand there as `<file:name>`, of the files mounted from secrets.
 {{- dict "bootstrap_servers" $servers "client_config" $client | toJson -}}
 {{- end }}
 
+{{/* Strimzi writes the user's password into a secret of the user's name, so that must not be the release's own. */}}
 {{- define "turnline.kafkaUser" -}}
-{{- default (include "turnline.fullname" .) .Values.secrets.kafka.username -}}
+{{- default (printf "%s-kafka" (include "turnline.fullname" .)) .Values.secrets.kafka.username -}}
 {{- end }}
 
 {{- define "turnline.kafkaPassword" -}}
