@@ -22,7 +22,7 @@ SECONDS = 60.0
 Values = Mapping[str, Any]
 Object = dict[str, Any]
 
-AGENTS: Values = {"agentRunner": {"image": {"repository": "registry.example/agents"}}}
+AGENTS: Values = {"agentRunner": {"image": {"repository": "registry.example/agents", "tag": "v1"}}}
 JWT: Values = {
     "settings": {"auth": {"type": "jwt", "jwt": {"jwks_url": "https://idp.example/jwks.json"}}}
 }

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from helm.chart import AGENTS, JWT, Release, cases, container_of, merged, pod_of, render
+from helm.chart import AGENTS, JWT, Release, cases, container_of, flavour, merged, pod_of, render
 
 ALL = sorted(cases())
 TWO = {"agent-runner", "io-handler"}
@@ -221,7 +221,7 @@ def test_agents_come_in_an_image_or_in_a_config_map(releases: Mapping[str, Relea
     image = container_of(releases["baremetal"].parts["agent-runner"])
     mounted = container_of(releases["dev"].parts["agent-runner"])
 
-    assert image["image"] == "registry.example/agents:0.1.0"
+    assert image["image"] == "registry.example/agents:v1"
     assert "command" not in image
     assert mounted["image"] == "turnline-runner:0.1.0"
     assert mounted["workingDir"] == "/agents"
@@ -231,9 +231,22 @@ def test_agents_come_in_an_image_or_in_a_config_map(releases: Mapping[str, Relea
 def test_images_come_from_the_registry_that_is_named() -> None:
     release = render(merged(AGENTS, {"image": {"registry": "registry.example/t", "tag": "9"}}))
 
-    image = container_of(release.parts["io-handler"])["image"]
+    images = {name: container_of(part)["image"] for name, part in release.parts.items()}
 
-    assert image == "registry.example/t/turnline:9"
+    assert images == {
+        "agent-runner": "registry.example/agents:v1",
+        "io-handler": "registry.example/t/turnline:9",
+        "scaler": "registry.example/t/turnline-scaler:9",
+    }
+
+
+def test_a_runner_of_turnlines_own_image_comes_from_the_registry_too() -> None:
+    named = {"image": {"registry": "registry.example/t", "tag": "9"}}
+    release = render(merged(flavour("dev"), named))
+
+    image = container_of(release.parts["agent-runner"])["image"]
+
+    assert image == "registry.example/t/turnline-runner:9"
 
 
 def test_every_part_is_scraped_under_the_name_its_alerts_know(

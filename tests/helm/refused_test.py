@@ -41,6 +41,13 @@ MISTAKES: dict[str, Mapping[str, Any]] = {
     "a name Kubernetes does not take": {"fullnameOverride": "Chat_1"},
     "a size that is none": {"nats": {"storage": "10 GB"}},
     "a pull policy that is none": {"image": {"pullPolicy": "Sometimes"}},
+    "an image of agents without its tag": {
+        "image": {"tag": "9"},
+        "agentRunner": {"image": {"tag": ""}},
+    },
+    "an image of another part without its tag": {
+        "ioHandler": {"image": {"repository": "registry.example/handler"}}
+    },
     # What the chart says itself.
     "a port of its own": {"settings": {"api": {"port": 9000}}},
     "a port of pushes of its own": {"settings": {"websocket_api": {"push_port": 9000}}},
@@ -137,6 +144,8 @@ def test_a_runner_without_agents_is_refused() -> None:
         ("more copies than servers", "a stream has no more copies than there are servers"),
         ("an age below the longest turn", "raise it"),
         ("Valkey nowhere", "set the url"),
+        ("an image of agents without its tag", "agentRunner.image.tag"),
+        ("an image of another part without its tag", "ioHandler.image.tag"),
         ("Kafka's user under the name of the release's secret", "choose another"),
     ],
 )

@@ -39,11 +39,24 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{ include "turnline.fullname" . }}
 {{- end }}
 
-{{/* An image of ours.  Takes root, repository and tag. */}}
+{{/* An image of ours.  Takes root, repository and tag, which may be empty. */}}
 {{- define "turnline.image" -}}
 {{- $tag := default (default .root.Chart.AppVersion .root.Values.image.tag) .tag -}}
 {{- if .root.Values.image.registry -}}
 {{ .root.Values.image.registry }}/
 {{- end -}}
 {{ .repository }}:{{ $tag }}
+{{- end }}
+
+{{/* The image of a part: one that is named is taken as it stands, with a tag of its own.  Takes root, part and image. */}}
+{{- define "turnline.partImage" -}}
+{{- $repository := get .image "repository" -}}
+{{- $tag := get .image "tag" -}}
+{{- if not $repository -}}
+{{ include "turnline.image" (dict "root" .root "repository" .part.image "tag" $tag) }}
+{{- else if not $tag -}}
+{{- fail (printf "%s.image.repository is named without %s.image.tag: image.tag is that of Turnline's own images; set the tag" .part.key .part.key) -}}
+{{- else -}}
+{{ $repository }}:{{ $tag }}
+{{- end -}}
 {{- end }}
