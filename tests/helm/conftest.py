@@ -6,12 +6,13 @@ import pytest
 
 from helm import tools
 from helm.chart import Release, cases, render
+from turnline.testing.missing import missing
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _helm() -> None:
     if reason := tools.why_not():
-        pytest.skip(f"the chart is not checked: {reason}")
+        missing(f"the chart is not checked: {reason}")
     tools.fetched()
 
 
