@@ -98,7 +98,8 @@ def test_topics_are_those_of_the_command(
 
 def test_resources_of_the_broker_outlive_the_release(releases: Mapping[str, Release]) -> None:
     for case in ("baremetal", "baremetal-kafka"):
-        for each in agreeing(releases[case]).values():
+        kept = [*agreeing(releases[case]).values(), *releases[case].all("Account")]
+        for each in kept:
             assert each["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
 
 
@@ -150,14 +151,23 @@ def test_a_job_makes_them_where_no_operator_does(releases: Mapping[str, Release]
 
 
 def test_there_is_a_new_job_for_other_settings_and_none_for_the_same() -> None:
-    def name(**execution: object) -> str:
-        values = {"provisioning": {"by": "job"}, "settings": {"execution": execution}}
-        (job,) = render(merged(AGENTS, values)).all("Job")
-        found: str = job["metadata"]["name"]
-        return found
+    def made(values: Mapping[str, Any]) -> Object:
+        (job,) = render(merged(AGENTS, {"provisioning": {"by": "job"}}, values)).all("Job")
+        return job
 
-    assert name() == name()
-    assert name() != name(max_concurrency=7)
+    first, same = made({}), made({})
+    others = [
+        made({"settings": {"execution": {"max_concurrency": 7}}}),
+        # A job's pod cannot be changed, so whatever changes it needs a new job.
+        made({"image": {"pullPolicy": "Always"}}),
+        made({"image": {"pullSecrets": ["registry"]}}),
+        made({"serviceAccount": {"name": "another"}}),
+        made({"secrets": {"store": {"existingSecret": "cache"}}}),
+    ]
+
+    assert first == same
+    names = [each["metadata"]["name"] for each in (first, *others)]
+    assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("case", ["dev", "eks"])
@@ -166,6 +176,26 @@ def test_nothing_is_made_where_the_services_or_others_make_it(
 ) -> None:
     assert agreeing(releases[case]) == {}
     assert releases[case].all("Job") == []
+
+
+def test_another_configuration_rolls_the_servers_and_the_same_does_not() -> None:
+    def checksum(**nats: object) -> str:
+        server = render(merged(AGENTS, {"nats": nats})).one("StatefulSet", "nats")
+        found: str = server["spec"]["template"]["metadata"]["annotations"]["checksum/config"]
+        return found
+
+    assert checksum() == checksum()
+    assert checksum() != checksum(replicas=3)
+
+
+def test_valkey_is_asked_with_its_password_whether_it_serves(
+    releases: Mapping[str, Release],
+) -> None:
+    container = container_of(releases["baremetal"].one("StatefulSet", "valkey"))
+    given = {each["name"]: each.get("value") for each in container["env"]}
+
+    assert container["readinessProbe"]["exec"]["command"] == ["valkey-cli", "-e", "ping"]
+    assert given["REDISCLI_AUTH"] == "$(PASSWORD)"
 
 
 def test_servers_of_a_cluster_stand_on_nodes_of_their_own(releases: Mapping[str, Release]) -> None:

@@ -116,6 +116,12 @@ def test_whoever_serves_requests_waits_until_none_are_routed_to_it(
         assert ("lifecycle" in container_of(workload)) == (name in serving)
 
 
+def test_a_load_balancer_has_time_to_stop_routing_to_a_pod(releases: Mapping[str, Release]) -> None:
+    for name in ("io-handler", "push-endpoint", "ws-gateway"):
+        hook = container_of(releases["eks"].parts[name])["lifecycle"]["preStop"]
+        assert hook["sleep"]["seconds"] == 20
+
+
 @pytest.mark.parametrize("case", ALL)
 def test_health_restarts_a_pod_and_readiness_routes_to_it(
     case: str, releases: Mapping[str, Release]

@@ -106,6 +106,12 @@ MISTAKES: dict[str, Mapping[str, Any]] = {
     "Kafka's user under the name of the release's secret": merged(
         flavour("baremetal-kafka"), {"secrets": {"kafka": {"username": "chat-turnline"}}}
     ),
+    "sessions elsewhere beside the Valkey of the release": session(
+        valkey={"url": "valkeys://cache.example:6379"}
+    ),
+    "answers elsewhere beside the Valkey of the release": execution(
+        response_store={"type": "redis", "redis": {"url": "rediss://cache.example:6379"}}
+    ),
     "Valkey nowhere": {"valkey": {"enabled": False}},
     "more copies than servers": queues(nats={"replicas": 3}),
     "two servers, of which none may go": {"nats": {"replicas": 2}},
@@ -144,6 +150,8 @@ def test_a_runner_without_agents_is_refused() -> None:
         ("more copies than servers", "a stream has no more copies than there are servers"),
         ("an age below the longest turn", "raise it"),
         ("Valkey nowhere", "set the url"),
+        ("sessions elsewhere beside the Valkey of the release", "set valkey.enabled=false"),
+        ("answers elsewhere beside the Valkey of the release", "set valkey.enabled=false"),
         ("an image of agents without its tag", "agentRunner.image.tag"),
         ("an image of another part without its tag", "ioHandler.image.tag"),
         ("Kafka's user under the name of the release's secret", "choose another"),

@@ -243,6 +243,8 @@ def test_keda_reads_the_group_and_topic_of_the_runners_on_kafka() -> None:
     trigger = scaled(release).trigger
     kafka = release.config["execution"]["queues"]["kafka"]
 
+    # KEDA asks from its own namespace.
+    assert trigger["metadata"]["bootstrapServers"] == "kafka-kafka-bootstrap.agents.svc:9093"
     assert trigger["metadata"]["bootstrapServers"] == kafka["bootstrap_servers"]
     assert trigger["metadata"]["consumerGroup"] == "agent-kernel-input"
     assert trigger["metadata"]["topic"] == "agent-input"

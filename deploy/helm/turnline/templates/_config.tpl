@@ -44,7 +44,10 @@ Secrets stand there as `<file:name>`, of the files mounted from secrets.
 {{- if has $type (list "valkey" "redis") -}}
 {{- $block := default dict (get .store $type) -}}
 {{- $url := get $block "url" -}}
-{{- if and (not $url) .root.Values.valkey.enabled -}}
+{{- if and $url .root.Values.valkey.enabled -}}
+{{- fail (printf "settings: a %s store has a url while valkey.enabled is true, and would be sent the password of the Valkey in the release; set valkey.enabled=false, or leave the url out" $type) -}}
+{{- end -}}
+{{- if .root.Values.valkey.enabled -}}
 {{- $url = printf "%s://%s-valkey:6379" $type (include "turnline.fullname" .root) -}}
 {{- end -}}
 {{- if not $url -}}
@@ -83,7 +86,8 @@ Secrets stand there as `<file:name>`, of the files mounted from secrets.
 {{- $servers := get $given "bootstrap_servers" -}}
 {{- $client := deepCopy (default dict (get $given "client_config")) -}}
 {{- if and (not $servers) .Values.kafka.cluster.create -}}
-{{- $servers = printf "%s-kafka-bootstrap:9093" .Values.kafka.cluster.name -}}
+{{- /* With its namespace: KEDA asks from another. */ -}}
+{{- $servers = printf "%s-kafka-bootstrap.%s.svc:9093" .Values.kafka.cluster.name .Release.Namespace -}}
 {{- end -}}
 {{- if not $servers -}}
 {{- fail "settings.execution.queues.kafka.bootstrap_servers is not set, and kafka.cluster.create is false; set the servers" -}}
