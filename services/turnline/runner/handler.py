@@ -341,7 +341,9 @@ class TurnHandler:
                 delivery.envelope, failure, attempt=max(delivery.attempt, claimed)
             )
         except (TransportUnavailableError, QueueFullError):
-            return Release()
+            # It may be published all the same.  The last attempt is spent, so that the next
+            # delivery says this again and does not run the agent behind it.
+            return Retry() if delivery.attempt == self._options.max_attempts else Release()
         return Bury(f"{failure.code}: {failure.message}", error.code)
 
     async def answer_exhausted(self, delivery: Delivery) -> None:

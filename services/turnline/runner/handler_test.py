@@ -25,7 +25,7 @@ from turnline.runner.signals import RunnerSignals
 from turnline.store import Begun, New, Outcome
 from turnline.store.memory import MemorySessionOptions, MemorySessionStore
 from turnline.telemetry import Metrics, captured_logs, configure_tracing
-from turnline.transport import Ack, Bury, Release, Settlement
+from turnline.transport import Ack, Bury, Release, Retry, Settlement
 from turnline.transport.in_memory import InMemoryOptions, InMemoryQueue, InMemoryTransport
 
 REQUEST = Envelope(request_id="r", session_id="s", payload=ChatRequest(prompt="a b c"))
@@ -91,6 +91,8 @@ class Rig:
         @agent("echo", registry=registry)
         async def echo(turn: Turn) -> AsyncIterator[str]:
             self.prompts.append(turn.prompt)
+            if turn.prompt == "fail":
+                raise RuntimeError
             for word in turn.prompt.split():
                 yield word
 
@@ -228,6 +230,22 @@ async def test_an_explanation_that_cannot_be_published_now_is_handed_back() -> N
 
         assert await rig.published() == []
         assert rig.retries("transport") == 1
+
+
+async def test_a_last_failure_that_may_have_been_published_is_said_again_and_nothing_run() -> None:
+    async with a_rig() as rig, rig.transport.input.consumer() as consumer:
+        await rig.transport.input.send(replace(REQUEST, payload=ChatRequest(prompt="fail")))
+        settlements = []
+        for attempt in range(1, 5):
+            rig.output.refusing = int(attempt == 3)
+            delivery = await consumer.receive()
+            with captured_logs():
+                settlements.append(await rig.handler(delivery))
+            await delivery.retry(0.0)
+        (failure,) = await rig.published()
+
+    assert [type(each) for each in settlements] == [Retry, Retry, Retry, Bury]
+    assert (rig.prompts, failure.status_code) == (["fail"] * 3, 500)
 
 
 async def test_a_session_store_that_is_away_for_a_moment_is_asked_again() -> None:
