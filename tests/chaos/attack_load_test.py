@@ -199,7 +199,7 @@ async def test_a_runner_told_to_stop_in_any_phase_hands_its_turn_on_unspent(phas
         first = False
         reached.set()
         if phase == "throttled":
-            raise RetryableAgentError(retry_after=5.0, spends_attempt=False)
+            raise RetryableAgentError(retry_after=50.0, spends_attempt=False)
         if phase == "retry":
             raise RetryableAgentError(retry_after=0.1)
         if phase == "running":
