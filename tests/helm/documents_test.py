@@ -73,6 +73,16 @@ def test_the_alerts_are_those_of_compose() -> None:
         assert other | one == other
 
 
+def test_letters_that_are_held_ring_and_a_long_turn_alone_does_not() -> None:
+    (group,) = yaml.safe_load(COMPOSE_ALERTS.read_text())["groups"]
+    expressions = {rule["alert"]: rule["expr"] for rule in group["rules"]}
+
+    assert expressions["TurnlineDeadLetters"] == "max by (queue) (turnline_queue_dead) > 0"
+    oldest, waiting = expressions["TurnlineTurnsWait"].split(" and on (queue) ")
+    assert oldest == "max by (queue) (turnline_queue_oldest_age_seconds) > 60"
+    assert waiting == "max by (queue) (turnline_queue_waiting) > 0"
+
+
 def test_the_defaults_that_templates_repeat_are_the_products() -> None:
     queues: Any = Settings.model_validate(
         {"execution": {"queues": {"type": "nats"}}}
