@@ -6,7 +6,9 @@ between repeats is known to the client by its place or its `push_id`.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
 
 import orjson
 
@@ -20,9 +22,15 @@ from turnline.telemetry import get_logger
 _log = get_logger("aws")
 
 # A frame waits for this, and its client for the frame's answer.
-_GIVE_SECONDS = 10.0
+FRAME_SECONDS = 2.0
+# Where nobody waits.
+APART_SECONDS = 20.0
 _ASK_SECONDS = 2.0
 _ASKED = "turnline_held_frames"
+
+
+class StillHeldError(Exception):
+    """A socket was not given what is held for it; another try may do it."""
 
 
 class Inbox:
@@ -46,58 +54,90 @@ class Inbox:
             )
             return False
 
-    async def give_to(self, connection: Connection) -> None:
-        """Send what is held to a socket, oldest first, and drop it; what fails stays held."""
+    async def note(self, connection: Connection) -> None:
+        """Note a socket again: a push during its handshake may have found it gone."""
         try:
-            held = await self._connections.held(connection.user_id)
-            if not held.frames:
-                return
-            way = self._routes.to(connection.endpoint)
-            async with asyncio.timeout(_GIVE_SECONDS):
-                taken = await way.push(connection.connection_id, held.frames)
-            if taken:
-                self._signals.delivered(len(held.frames))
-                await self._connections.drop_held(connection.user_id, held.through)
+            await self._connections.add(connection)
+        except StoreUnavailableError as error:
+            _log.warning(
+                "dependency.unavailable", dependency="connection store", reason=error.message
+            )
+
+    async def give_to(self, connection: Connection, *, seconds: float = FRAME_SECONDS) -> bool:
+        """Send what is held to a socket, oldest first, and drop it; what fails stays held.
+
+        False: something is left, since the socket is gone, or did not get it within `seconds`.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._give(connection)
         except (StoreUnavailableError, TransportUnavailableError) as error:
             _log.warning("dependency.unavailable", dependency="inbox", reason=error.message)
         except TimeoutError:
-            _log.warning("dependency.unavailable", dependency="api gateway", reason="timeout")
+            _log.warning("dependency.unavailable", dependency="inbox", reason="timeout")
+        return False
+
+    async def give_apart(self, connection: Connection, *, seconds: float) -> None:
+        """As `give_to`, for a call that is repeated if it fails.
+
+        Raises:
+            StillHeldError: something is left.
+        """
+        await self.note(connection)
+        if not await self.give_to(connection, seconds=seconds):
+            raise StillHeldError("what is held was not taken")
+
+    async def _give(self, connection: Connection) -> bool:
+        held = await self._connections.held(connection.user_id)
+        if not held.frames:
+            return True
+        # Something was held though it came: a push may have found it gone, and forgotten it.
+        await self._connections.add(connection)
+        way = self._routes.to(connection.endpoint)
+        if not await way.push(connection.connection_id, held.frames):
+            return False
+        self._signals.delivered(len(held.frames))
+        await self._connections.drop_held(connection.user_id, held.through)
+        return True
 
 
 class SelfCall:
     """Has another invocation of this very function give a socket what is held."""
 
-    def __init__(self, *, function: str, version: str) -> None:
-        """Name the function as Lambda does to its processes; without a name nobody is called."""
+    def __init__(self, client: Any, *, function: str, version: str) -> None:  # noqa: ANN401
+        """Name the function as Lambda does to its processes; without a client nobody is called."""
+        self._client = client
         self._target = {"FunctionName": function}
         if version not in ("", "$LATEST"):
             self._target["Qualifier"] = version
 
     async def ask(self, connection: Connection) -> None:
         """Start it, without waiting for it; what cannot be started is left to the first frame."""
-        if not self._target["FunctionName"]:
+        if self._client is None:
             return
-        options = AwsOptions(request_seconds=_ASK_SECONDS)
         try:
-            async with open_client("lambda", options) as client:
-                await call(
-                    client.invoke(
-                        **self._target,
-                        InvocationType="Event",
-                        Payload=orjson.dumps(_asking(connection)),
-                    ),
-                    seconds=_ASK_SECONDS,
-                )
+            await call(
+                self._client.invoke(
+                    **self._target,
+                    InvocationType="Event",
+                    Payload=orjson.dumps(_asking(connection)),
+                ),
+                seconds=_ASK_SECONDS,
+            )
         except AwsError as error:
             _log.warning("dependency.unavailable", dependency="lambda", reason=error.code)
 
 
-def self_call_of(environ: Mapping[str, str]) -> SelfCall:
-    """Make the call of the function that Lambda says this process runs."""
-    return SelfCall(
-        function=environ.get("AWS_LAMBDA_FUNCTION_NAME", ""),
-        version=environ.get("AWS_LAMBDA_FUNCTION_VERSION", ""),
-    )
+@asynccontextmanager
+async def open_self_call(environ: Mapping[str, str]) -> AsyncIterator[SelfCall]:
+    """Open the call of the function that Lambda says this process runs; none: calls nobody."""
+    function = environ.get("AWS_LAMBDA_FUNCTION_NAME", "")
+    version = environ.get("AWS_LAMBDA_FUNCTION_VERSION", "")
+    if not function:
+        yield SelfCall(None, function=function, version=version)
+        return
+    async with open_client("lambda", AwsOptions(request_seconds=_ASK_SECONDS)) as client:
+        yield SelfCall(client, function=function, version=version)
 
 
 def asked_for(event: Event) -> Connection | None:

@@ -1,12 +1,13 @@
 """Bringing what is held to a socket that came."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
 import pytest
 
 from turnline.aws.gateway_push import GatewayClients, GatewayRoutes
-from turnline.aws.inbox import Inbox, SelfCall, asked_for
+from turnline.aws.inbox import Inbox, StillHeldError, asked_for, open_self_call
 from turnline.aws.rig_lambda_api import LambdaApi
 from turnline.awssdk import AwsOptions
 from turnline.protocol.clock import SystemClock
@@ -70,13 +71,61 @@ async def test_what_a_socket_that_left_was_not_sent_stays_held(rig: Rig) -> None
 
 
 async def test_what_api_gateway_refuses_in_the_middle_stays_held_as_a_whole(rig: Rig) -> None:
-    rig.gateway.refuse("a", 403)
-    await rig.inbox.give_to(rig.socket)
+    # The first is taken (and not told of), the second refused.
+    rig.gateway.refuse("a", 200, 403)
+    done = [await rig.inbox.give_to(rig.socket)]
     refused = await rig.left()
-    await rig.inbox.give_to(rig.socket)
+    done.append(await rig.inbox.give_to(rig.socket))
 
     assert refused == FRAMES
     assert rig.gateway.frames["a"] == FRAMES
+    assert len(rig.gateway.calls) == 2 + 2
+    assert done == [False, True]
+
+
+@pytest.mark.parametrize("apart", [False, True])
+async def test_a_socket_that_a_push_forgot_is_found_again_once_it_is_given_what_is_held(
+    rig: Rig, *, apart: bool
+) -> None:
+    if apart:
+        await rig.inbox.give_apart(rig.socket, seconds=30.0)
+    else:
+        await rig.inbox.give_to(rig.socket, seconds=30.0)
+
+    assert await rig.connections.connections_of("u") == (rig.socket,)
+
+
+async def test_a_socket_is_noted_by_a_call_of_its_own_though_others_took_what_was_held(
+    rig: Rig,
+) -> None:
+    await rig.inbox.give_to(rig.socket, seconds=30.0)
+    await rig.connections.remove("u", "a")
+    await rig.inbox.give_apart(rig.socket, seconds=30.0)
+
+    assert await rig.connections.connections_of("u") == (rig.socket,)
+
+
+async def test_a_call_of_its_own_fails_while_something_is_left(rig: Rig) -> None:
+    rig.gateway.refuse("a", 403)
+    with pytest.raises(StillHeldError):
+        await rig.inbox.give_apart(rig.socket, seconds=30.0)
+
+    assert await rig.left() == FRAMES
+
+
+async def test_a_frame_does_not_wait_for_a_second_try_at_an_api_that_says_nothing(
+    rig: Rig,
+) -> None:
+    came: list[asyncio.StreamWriter] = []
+    async with await asyncio.start_server(lambda _, to: came.append(to), "127.0.0.1") as silent:
+        port = silent.sockets[0].getsockname()[1]
+        there = Connection(user_id="u", connection_id="a", endpoint=f"http://127.0.0.1:{port}/x")
+        done = await rig.inbox.give_to(there)
+        for writer in came:
+            writer.close()
+
+    assert (done, len(came)) == (False, 1)
+    assert await rig.left() == FRAMES
 
 
 async def test_the_call_of_the_own_function_names_the_socket(
@@ -85,9 +134,11 @@ async def test_the_call_of_the_own_function_names_the_socket(
     async with LambdaApi() as api:
         monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", api.url)
         monkeypatch.setenv("AWS_REGION", "eu-west-1")
-        # It is refused, which is only logged.
-        await SelfCall(function="f", version="$LATEST").ask(rig.socket)
-        await SelfCall(function="", version="").ask(rig.socket)
+        name = "AWS_LAMBDA_FUNCTION_NAME"
+        async with open_self_call({name: "f"}) as named, open_self_call({}) as nameless:
+            # It is refused, which is only logged.
+            await named.ask(rig.socket)
+            await nameless.ask(rig.socket)
         [(name, event)] = api.asked
 
     assert (name, asked_for(event)) == ("f", rig.socket)

@@ -22,6 +22,9 @@ from turnline.gateway.custom import CustomRoutes
 # Below the 30 s that API Gateway waits for an integration.
 _SECONDS = 28.0
 
+_ANY = "ANY"
+_METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+
 CustomHandler = Callable[[Event, Any], Any]
 HandlerT = TypeVar("HandlerT", bound=CustomHandler)
 
@@ -69,9 +72,12 @@ class OwnPaths:
     def web_routes(self, *, max_bytes: int) -> list[BaseRoute]:
         """Give them as routes of a web server, bodies up to so many bytes."""
         routes: list[BaseRoute] = []
-        for name in self._names:
+        for name in sorted(self._names, key=_vagueness):
             method, _, path = name.partition(" ")
-            routes.append(Route(path, self._endpoint(name, max_bytes), methods=[method]))
+            methods = _METHODS if method == _ANY else [method]
+            # What API Gateway calls `{rest+}`.
+            path = path.replace("+}", ":path}")
+            routes.append(Route(path, self._endpoint(name, max_bytes), methods=methods))
         return routes
 
     def _endpoint(self, name: str, max_bytes: int) -> Callable[[Request], Awaitable[Response]]:
@@ -80,6 +86,11 @@ class OwnPaths:
             return await self.answer(name, event_of(name, request, body))
 
         return answer
+
+
+def _vagueness(route: str) -> tuple[bool, bool]:
+    """Order routes as API Gateway chooses: `{rest+}` and ANY only where nothing nearer fits."""
+    return "+}" in route, route.startswith(f"{_ANY} ")
 
 
 def event_of(route: str, request: Request, body: bytes) -> Event:

@@ -5,6 +5,7 @@ function runs later.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.applications import Starlette
@@ -23,11 +24,13 @@ class LambdaApi(LoopbackWeb):
     Attributes:
         asked: names and events of the calls, in order.
         function: what runs them; None: they are refused.
+        meanwhile: is done before a call is answered.
     """
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, Any]] = []
         self.function: LambdaFunction | None = None
+        self.meanwhile: Callable[[], Awaitable[None]] | None = None
         # Events run one after the other, and none before this is set.
         self.may_run = asyncio.Event()
         path = "/2015-03-31/functions/{name}/invocations"
@@ -36,6 +39,8 @@ class LambdaApi(LoopbackWeb):
     async def _invoke(self, request: Request) -> Response:
         event = await request.json()
         self.asked.append((request.path_params["name"], event))
+        if self.meanwhile is not None:
+            await self.meanwhile()
         if self.function is None:
             headers = {"x-amzn-ErrorType": "AccessDeniedException"}
             return Response(b"{}", status_code=403, headers=headers)

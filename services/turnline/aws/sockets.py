@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from turnline.auth import AuthValidator, authenticate
-from turnline.aws.inbox import Inbox
+from turnline.aws.inbox import APART_SECONDS, FRAME_SECONDS, Inbox
 from turnline.errors import (
     Code,
     InternalError,
@@ -114,11 +114,18 @@ class SocketDesk:
         await self._connections.remove(user_id, connection_id)
         await self._connections.remove(_OWNER + connection_id, user_id)
 
-    async def give_held(self, connection_id: str, user_id: str, *, endpoint: str) -> None:
+    async def knows(self, connection_id: str) -> bool:
+        """Whether a socket was let in and has not left."""
+        return await self._owner(connection_id) is not None
+
+    async def give_held(
+        self, connection_id: str, user_id: str, *, endpoint: str, seconds: float = APART_SECONDS
+    ) -> None:
         """Send a socket what was held for its user; once it is open, and as often as wanted."""
         if self._inbox is not None:
             await self._inbox.give_to(
-                Connection(user_id=user_id, connection_id=connection_id, endpoint=endpoint)
+                Connection(user_id=user_id, connection_id=connection_id, endpoint=endpoint),
+                seconds=seconds,
             )
 
     async def message(
@@ -140,7 +147,7 @@ class SocketDesk:
             owner = user_id or await self._owner(connection_id)
             if not owner:
                 raise UnauthenticatedError("This socket is not known; connect again")
-            await self.give_held(connection_id, owner, endpoint=endpoint)
+            await self.give_held(connection_id, owner, endpoint=endpoint, seconds=FRAME_SECONDS)
             return await self._act(frame, owner)
         except TurnlineError as error:
             return failed(error, request_id=request_id)

@@ -18,7 +18,7 @@ from turnline.aws.custom_routes import HandlerT
 from turnline.aws.direct_lambda import open_direct
 from turnline.aws.environment import AtInit, Event, Invocation
 from turnline.aws.gateway_push import open_gateway_routes
-from turnline.aws.inbox import Inbox, asked_for, self_call_of
+from turnline.aws.inbox import APART_SECONDS, Inbox, SelfCall, asked_for, open_self_call
 from turnline.aws.socket_wiring import inbox_of, socket_desk
 from turnline.aws.sockets import SocketDesk
 from turnline.aws.spans import sending_spans
@@ -91,11 +91,18 @@ async def _opened(
     settings: Settings, backends: Backends, validator: AuthValidator | None
 ) -> AsyncIterator[Invocation]:
     """Give what handles an event, with queues or without."""
-    async with open_gateway_routes(settings) as ways:
+    async with (
+        open_gateway_routes(settings) as ways,
+        # Lambda says there which function this is; it is no setting.
+        open_self_call(
+            os.environ if settings.websocket_api.inbox else {}  # noqa: TID251 - see above
+        ) as self_call,
+    ):
         desk = socket_desk(settings, backends, ways, validator=validator)
         door = _Door(
             desk,
             inbox=inbox_of(settings, backends, ways),
+            self_call=self_call,
             override=settings.websocket_api.endpoint_url,
         )
         if not is_direct(settings):
@@ -120,20 +127,20 @@ async def _opened(
 class _Door:
     """Handles events: who comes, what they say, who leaves, and who may have what is held."""
 
-    def __init__(self, desk: SocketDesk, *, inbox: Inbox | None, override: str | None) -> None:
+    def __init__(
+        self, desk: SocketDesk, *, inbox: Inbox | None, self_call: SelfCall, override: str | None
+    ) -> None:
         self._desk = desk
         self._inbox = inbox
         self._override = override
-        # Lambda says there which function this is; it is no setting.
-        self._self_call = self_call_of(os.environ)  # noqa: TID251 - see above
+        self._self_call = self_call
 
     def invocation(self, message: Message) -> Invocation:
         """Give what handles an event, with frames handled by `message`."""
 
         async def invoke(event: Event, seconds: float) -> Event:
             if (awaiting := asked_for(event)) is not None:
-                if self._inbox is not None:
-                    await self._inbox.give_to(awaiting)
+                await self._give(awaiting, seconds)
                 return {"statusCode": 200}
             asked = read_socket_event(event)
             if asked.kind == CONNECT:
@@ -147,6 +154,12 @@ class _Door:
             return {"statusCode": 200, "body": orjson.dumps(frame).decode()}
 
         return invoke
+
+    async def _give(self, awaiting: Connection, seconds: float) -> None:
+        """Give a socket what is held for it; raises what makes Lambda call once more."""
+        if self._inbox is None or not await self._desk.knows(awaiting.connection_id):
+            return
+        await self._inbox.give_apart(awaiting, seconds=min(APART_SECONDS, 0.7 * seconds))
 
     def _endpoint(self, event: SocketEvent) -> str:
         return self._override or event.endpoint
@@ -164,9 +177,12 @@ class _Door:
             _log.warning("connection.refused", code=503, reason=error.message)
             return {"statusCode": 503, "body": error.message}
         if self._inbox is not None and await self._inbox.holds_for(user_id):
-            await self._self_call.ask(
-                Connection(user_id=user_id, connection_id=event.connection_id, endpoint=endpoint)
+            awaiting = Connection(
+                user_id=user_id, connection_id=event.connection_id, endpoint=endpoint
             )
+            await self._self_call.ask(awaiting)
+            # That took its time, in which a push finds the socket gone and forgets it.
+            await self._inbox.note(awaiting)
         answer: Event = {"statusCode": 200}
         if event.subprotocol is not None:
             # A browser closes a socket that takes none of what it offered.

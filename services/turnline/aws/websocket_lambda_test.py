@@ -12,6 +12,8 @@ import pytest
 
 from turnline.aws.rig import NO_MORE, Cloud, opened_cloud
 from turnline.aws.rig_lambda_api import LambdaApi
+from turnline.protocol.clock import SystemClock
+from turnline.store.dynamodb import open_connection_store
 from turnline.testing.servers.api_gateway import STAGE, ApiGateway
 from turnline.testing.servers.dynamodb import DynamoDbServer
 from turnline.testing.servers.elasticmq import ElasticMqServer
@@ -207,3 +209,38 @@ async def test_an_answer_that_reaches_nobody_comes_over_the_next_socket(
     assert {(f["request_id"], f["done"], f["result"]) for f in second} == {("r2", True, "three ")}
     asked = [event["turnline_held_frames"]["connection_id"] for _, event in lambda_api.asked]
     assert asked == ["b", "c"]
+
+
+async def test_a_socket_that_a_push_forgets_while_it_connects_is_noted_again_and_given_what_is_held(
+    cloud: Cloud, gateway: ApiGateway
+) -> None:
+    async with (
+        LambdaApi() as lambda_api,
+        open_connection_store(cloud.settings(), SystemClock()) as sockets,
+    ):
+        more = {
+            "AK_EXECUTION__MODE": "async",
+            "AK_WEBSOCKET_API__ENDPOINT_URL": gateway.url,
+            "AWS_ENDPOINT_URL_LAMBDA": lambda_api.url,
+        }
+        async with cloud.function("app_ws_connection_handler", more=more) as handler:
+            await sockets.hold("user-1", {"push_id": "1"})
+            lambda_api.meanwhile = lambda: sockets.remove("user-1", "b")
+            event = socket_event("CONNECT", "b")
+            event["queryStringParameters"] = {"token": "user-1"}
+            await handler.invoke(event)
+            noted = [one.connection_id for one in await sockets.connections_of("user-1")]
+            [(_, asked)] = lambda_api.asked
+            # API Gateway has not opened it yet: Lambda is told, and would call again.
+            with pytest.raises(FunctionError, match="held"):
+                await handler.invoke(asked)
+            gateway.open("b")
+            await handler.invoke(asked)
+            given = gateway.frames["b"]
+            await handler.invoke(socket_event("DISCONNECT", "b"))
+            await handler.invoke(asked)
+            left = await sockets.connections_of("user-1")
+
+    assert noted == ["b"]
+    assert given == [{"push_id": "1"}]
+    assert not left
