@@ -56,9 +56,14 @@ def _make(folder: Path) -> None:
             *("--require-hashes", "--no-deps", "--requirement", str(PINNED)),
         ],
     ):
-        told = subprocess.run(
-            asked, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS
-        )
+        try:
+            told = subprocess.run(
+                asked, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            # What it had started may still be writing there.
+            shutil.rmtree(half, ignore_errors=True)
+            missing(f"checkov is not to be had: not installed within {INSTALL_SECONDS:.0f} s")
         if told.returncode:
             shutil.rmtree(half)
             missing(f"checkov is not to be had:\n{told.stdout[-500:]}{told.stderr[-2000:]}")

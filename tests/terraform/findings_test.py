@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from terraform import checkov_tool
 from terraform.checkov_tool import findings
 from terraform.workspace import MODULES
 
@@ -23,3 +24,15 @@ def test_a_queue_that_is_not_encrypted_is_found(tmp_path: Path) -> None:
 
     assert code == 1, said
     assert "CKV_AWS_27" in said
+
+
+def test_an_install_that_takes_too_long_is_told_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setattr(checkov_tool, "INSTALL_SECONDS", 0.001)
+    with pytest.raises(pytest.skip.Exception, match="not installed within"):
+        findings(MODULES)
+
+    assert list((tmp_path / ".cache" / "turnline").iterdir()) == []

@@ -15,7 +15,7 @@ variable "execution_mode" {
 }
 
 variable "queue_mode" {
-  description = "Whether queues lie between the API and the agents. false is direct mode: io_handler holds the agents (AWSRestAPI.run or AWSWebsocketAPI.run), and there are no queues, no agent runner and no scaling by backlog. A turn is lost with its container: keep turn_timeout below stop_timeout."
+  description = "Whether queues lie between the API and the agents. false is direct mode: io_handler holds the agents (AWSRestAPI.run or AWSWebsocketAPI.run), and there are no queues, no agent runner and no scaling by backlog. A turn is lost with its container: keep turn_timeout 10 s below stop_timeout."
   type        = bool
   default     = true
 }
