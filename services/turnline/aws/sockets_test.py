@@ -1,18 +1,24 @@
 """What frames do over API Gateway's sockets, each call answered with one frame at most."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from typing import Any
 
 import orjson
 import pytest
 
 from turnline.auth import AuthValidator, Context, ValidationResult
+from turnline.aws.gateway_push import GatewayClients, GatewayRoutes
+from turnline.aws.inbox import Inbox
 from turnline.aws.sockets import SocketDesk
+from turnline.awssdk import AwsOptions
 from turnline.errors import UnauthenticatedError
 from turnline.frontdoor import Admission
 from turnline.gateway.custom import CustomRoutes, RouteMessage
 from turnline.gateway.handler import GatewayOptions
 from turnline.protocol import ChatReply, ReplyKey
+from turnline.push import PushSignals
 from turnline.store import StoredReply
 from turnline.store.memory import (
     MemoryConnectionOptions,
@@ -22,6 +28,7 @@ from turnline.store.memory import (
     MemorySessionOptions,
     MemorySessionStore,
 )
+from turnline.telemetry import Metrics
 from turnline.testing import FakeClock
 from turnline.transport.in_memory import InMemoryOptions, InMemoryTransport
 
@@ -43,7 +50,9 @@ def status(message: RouteMessage) -> dict[str, Any]:
 class Rig:
     """A desk over stores and a queue in this process."""
 
-    def __init__(self, transport: InMemoryTransport, clock: FakeClock) -> None:
+    def __init__(
+        self, transport: InMemoryTransport, clock: FakeClock, parts: AsyncExitStack
+    ) -> None:
         self.transport = transport
         self.connections = MemoryConnectionStore(MemoryConnectionOptions(), clock)
         self.replies = MemoryResponseStore(MemoryResponseOptions(), clock)
@@ -61,6 +70,11 @@ class Rig:
             routes=CustomRoutes({"status": status, "silent": lambda _: None}, timeout=5.0),
             validator=Tokens(),
             options=GatewayOptions(chat_route="chat", streams=True, turn_timeout=60.0),
+            inbox=Inbox(
+                connections=self.connections,
+                routes=GatewayRoutes(GatewayClients(AwsOptions(region="eu-west-1"), parts)),
+                signals=PushSignals(Metrics()),
+            ),
         )
 
     async def send(self, frame: object, connection_id: str = "c1") -> dict[str, Any]:
@@ -74,8 +88,11 @@ class Rig:
 @pytest.fixture
 async def rig() -> AsyncIterator[Rig]:
     clock = FakeClock()
-    async with InMemoryTransport(InMemoryOptions(), clock) as transport:
-        rig = Rig(transport, clock)
+    async with (
+        InMemoryTransport(InMemoryOptions(), clock) as transport,
+        AsyncExitStack() as parts,
+    ):
+        rig = Rig(transport, clock, parts)
         await rig.desk.connect("c1", endpoint=ENDPOINT, token="user-1")
         yield rig
 
@@ -191,3 +208,21 @@ async def test_a_wrong_frame_is_answered_with_what_is_wrong(
 
     assert (answer["status"], answer["type"]) == ("FAILED", "SYSTEM_RESPONSE")
     assert message in answer["message"]
+
+
+async def test_a_frame_is_answered_though_api_gateway_says_nothing_to_what_is_held(
+    rig: Rig,
+) -> None:
+    await rig.connections.hold("user-1", {"push_id": "1"})
+    came: list[asyncio.StreamWriter] = []
+    async with await asyncio.start_server(lambda _, to: came.append(to), "127.0.0.1") as silent:
+        endpoint = f"http://127.0.0.1:{silent.sockets[0].getsockname()[1]}/x"
+        text = orjson.dumps({"route": "status"}).decode()
+        answer = await rig.desk.message("c1", text, endpoint=endpoint)
+        for writer in came:
+            writer.close()
+
+    assert answer is not None
+    assert answer["up"]
+    # A second try comes after 3 s.
+    assert len(came) == 1
